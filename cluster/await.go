@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// awaitLimit bounds the wait for a write to appear in the cache. It is only
+// reached when the watch is broken; the write itself has been done.
+const awaitLimit = 2 * time.Second
+
+// waiter is told of every event of one Pod until done is closed.
+type waiter struct {
+	seen func(pod *corev1.Pod, deleted bool) bool
+	done chan struct{}
+}
+
+// AwaitCreated returns once reads show the Pod of workload id that has the
+// given UID, so that a caller sees what it started.
+func (p *Pods) AwaitCreated(ctx context.Context, id, uid string) {
+	// A Pod that came and went has been seen as well.
+	p.await(ctx, workload.PodName(id), func(pod *corev1.Pod, _ bool) bool { return string(pod.UID) == uid })
+}
+
+// AwaitDeleted returns once reads show that the Pod of workload id is going or
+// gone, so that a caller sees what it stopped.
+func (p *Pods) AwaitDeleted(ctx context.Context, id string) {
+	name := workload.PodName(id)
+	if _, err := p.lister.Get(name); err != nil {
+		return
+	}
+	p.await(ctx, name, func(pod *corev1.Pod, deleted bool) bool { return deleted || pod.DeletionTimestamp != nil })
+}
+
+// await returns when seen is true of the Pod in the cache or of an event of it.
+func (p *Pods) await(ctx context.Context, name string, seen func(*corev1.Pod, bool) bool) {
+	w := &waiter{seen: seen, done: make(chan struct{})}
+	p.register(name, w)
+	defer p.unregister(name, w)
+	if pod, err := p.lister.Get(name); err == nil && seen(pod, false) {
+		return
+	}
+	limit := time.NewTimer(awaitLimit)
+	defer limit.Stop()
+	select {
+	case <-w.done:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+}
+
+func (p *Pods) register(name string, w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiters[name] == nil {
+		p.waiters[name] = map[*waiter]struct{}{}
+	}
+	p.waiters[name][w] = struct{}{}
+}
+
+func (p *Pods) unregister(name string, w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.waiters[name], w)
+	if len(p.waiters[name]) == 0 {
+		delete(p.waiters, name)
+	}
+}
+
+// handler wakes the waiters. The cache is up to date when it is called.
+func (p *Pods) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { p.notify(obj, false) },
+		UpdateFunc: func(_, obj any) { p.notify(obj, false) },
+		DeleteFunc: func(obj any) {
+			if gone, missed := obj.(cache.DeletedFinalStateUnknown); missed {
+				obj = gone.Obj
+			}
+			p.notify(obj, true)
+		},
+	}
+}
+
+func (p *Pods) notify(obj any, deleted bool) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.waiters[pod.Name] {
+		if w.seen(pod, deleted) {
+			delete(p.waiters[pod.Name], w)
+			close(w.done)
+		}
+	}
+}

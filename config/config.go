@@ -1,0 +1,98 @@
+// Package config reads the settings of the runner: defaults, then a file, then
+// the environment, then flags, each overriding the one before. What it does
+// not know it refuses.
+package config
+
+import (
+	"time"
+)
+
+// Config holds every setting. The koanf tags are the keys of the file.
+type Config struct {
+	GRPC         GRPC         `koanf:"grpc"`
+	Kube         Kube         `koanf:"kube"`
+	Log          Log          `koanf:"log"`
+	Workload     Workload     `koanf:"workload"`
+	Catalog      Catalog      `koanf:"catalog"`
+	Volumes      Volumes      `koanf:"volumes"`
+	Gateway      Gateway      `koanf:"gateway"`
+	Ziti         Ziti         `koanf:"ziti"`
+	Capabilities Capabilities `koanf:"capabilities"`
+}
+
+// GRPC is the API that the runner serves.
+type GRPC struct {
+	// Address is host:port to listen on.
+	Address string `koanf:"address"`
+}
+
+// Kube is the cluster.
+type Kube struct {
+	// Namespace is where workloads run. Required.
+	Namespace string `koanf:"namespace"`
+	// Kubeconfig is a file; empty means the Pod's service account, or else
+	// what kubectl would use.
+	Kubeconfig string `koanf:"kubeconfig"`
+	// QPS and Burst bound the requests to the API server. client-go's default
+	// of 5 a second would be about one start a second.
+	QPS   float32 `koanf:"qps"`
+	Burst int     `koanf:"burst"`
+}
+
+// Log is the runner's own log.
+type Log struct {
+	// Level is one of logrus' levels.
+	Level string `koanf:"level"`
+	// Format is text or json.
+	Format string `koanf:"format"`
+}
+
+// Workload holds what is the same for every workload.
+type Workload struct {
+	// FSGroup is the group id that owns a Pod's volumes.
+	FSGroup int64 `koanf:"fs_group"`
+}
+
+// Catalog is the list of flavors, storage classes and capabilities.
+type Catalog struct {
+	Path string `koanf:"path"`
+}
+
+// Volumes holds the defaults of claims.
+type Volumes struct {
+	StorageClass string `koanf:"storage_class"`
+	// Size is a Kubernetes quantity.
+	Size string `koanf:"size"`
+}
+
+// Gateway is the platform's.
+type Gateway struct {
+	Address string `koanf:"address"`
+	// ServiceToken enrols the runner. Secret.
+	ServiceToken string `koanf:"service_token"`
+}
+
+// Ziti is the overlay.
+type Ziti struct {
+	Enabled           bool          `koanf:"enabled"`
+	EnrollmentTimeout time.Duration `koanf:"enrollment_timeout"`
+}
+
+// Capabilities says how the capabilities of the catalog are implemented.
+type Capabilities struct {
+	// Implementations maps a capability to the name of its implementation.
+	Implementations map[string]string `koanf:"implementations"`
+}
+
+// Default returns the settings that hold where nothing else is said.
+func Default() Config {
+	return Config{
+		GRPC:     GRPC{Address: ":50051"},
+		Kube:     Kube{QPS: 500, Burst: 1000},
+		Log:      Log{Level: "info", Format: "text"},
+		Workload: Workload{FSGroup: 1000},
+		Volumes:  Volumes{Size: "10Gi"},
+		Gateway:  Gateway{Address: "gateway:8080"},
+		Ziti:     Ziti{EnrollmentTimeout: 2 * time.Minute},
+	}
+}

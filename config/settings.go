@@ -1,0 +1,41 @@
+package config
+
+// setting is one key with its names outside the file.
+type setting struct {
+	// key is the path in the file.
+	key string
+	// env is the environment variable. Those without the prefix K8SRUNNER_
+	// are the names of existing deployments.
+	env string
+	// usage is the flag's help.
+	usage string
+	// secret values are never shown, and have no flag: flags are visible to
+	// every process of the machine.
+	secret bool
+}
+
+// envPrefix starts the variables that belong to the runner alone. It differs
+// from what Kubernetes sets for a Service called k8s-runner (K8S_RUNNER_…).
+const envPrefix = "K8SRUNNER_"
+
+// settings is the one table of names; flags, environment and help follow it.
+func settings() []setting {
+	return []setting{
+		{key: "grpc.address", env: "GRPC_ADDR", usage: "host:port to serve the API on"},
+		{key: "kube.namespace", env: "KUBE_NAMESPACE", usage: "namespace in which workloads run (required)"},
+		{key: "kube.kubeconfig", env: "K8SRUNNER_KUBE_KUBECONFIG", usage: "kubeconfig file (default: the Pod's service account, or what kubectl uses)"},
+		{key: "kube.qps", env: "K8SRUNNER_KUBE_QPS", usage: "requests a second to the API server"},
+		{key: "kube.burst", env: "K8SRUNNER_KUBE_BURST", usage: "requests to the API server at once"},
+		{key: "log.level", env: "LOG_LEVEL", usage: "trace, debug, info, warn or error"},
+		{key: "log.format", env: "K8SRUNNER_LOG_FORMAT", usage: "text or json"},
+		{key: "workload.fs_group", env: "K8SRUNNER_WORKLOAD_FS_GROUP", usage: "group id that owns a Pod's volumes"},
+		{key: "catalog.path", env: "CATALOG_PATH", usage: "file of flavors, storage classes and capabilities"},
+		{key: "volumes.storage_class", env: "PVC_STORAGE_CLASS", usage: "storage class of claims for which the catalog names none"},
+		{key: "volumes.size", env: "PVC_STORAGE_SIZE", usage: "size of claims for which the request names none"},
+		{key: "gateway.address", env: "GATEWAY_ADDRESS", usage: "host:port of the platform's gateway"},
+		{key: "gateway.service_token", env: "SERVICE_TOKEN", secret: true},
+		{key: "ziti.enabled", env: "ZITI_ENABLED", usage: "serve on the overlay"},
+		{key: "ziti.enrollment_timeout", env: "ZITI_ENROLLMENT_TIMEOUT", usage: "longest time for the enrolment"},
+		{key: "capabilities.implementations", env: "CAPABILITY_IMPLEMENTATIONS", usage: `JSON, such as {"docker":"rootless"}`},
+	}
+}

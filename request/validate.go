@@ -1,0 +1,178 @@
+package request
+
+import (
+	"fmt"
+	"iter"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// Limits of a Pod's DNS configuration (Kubernetes, core validation).
+const (
+	maxNameservers = 3
+	maxSearches    = 32
+	maxSearchChars = 2048
+)
+
+func (p *parser) validate(spec *workload.Spec) {
+	p.checkLabels(spec)
+	p.checkVolumes(spec)
+	p.checkDNS(spec)
+	names := map[string]string{}
+	for field, c := range Containers(spec) {
+		p.checkContainer(field, c)
+		if first, taken := names[c.Name]; taken {
+			p.fault(field+".name", "duplicate_container_name", "%s and %s are both named %q", first, field, c.Name)
+		}
+		names[c.Name] = field
+		p.checkMounts(field, c, spec)
+	}
+}
+
+// Containers yields every container with the path of its field.
+func Containers(spec *workload.Spec) iter.Seq2[string, *workload.Container] {
+	return func(yield func(string, *workload.Container) bool) {
+		if !yield("main", &spec.Main) {
+			return
+		}
+		for i := range spec.Sidecars {
+			if !yield(index("sidecars", i), &spec.Sidecars[i]) {
+				return
+			}
+		}
+		for i := range spec.Inits {
+			if !yield(index("init_containers", i), &spec.Inits[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (p *parser) checkContainer(field string, c *workload.Container) {
+	p.checkImage(field, c.Image)
+	if !isLabel(c.Name) {
+		p.fault(field+".name", "invalid_container_name", "%q is not a DNS label: %s", c.Name, labelRule)
+	}
+	if strings.ContainsFunc(c.Entrypoint, unicode.IsSpace) {
+		p.fault(field+".entrypoint", "invalid_entrypoint", "the entrypoint is one path without white space; arguments go into cmd")
+	}
+	if c.WorkingDir != "" && !path.IsAbs(c.WorkingDir) {
+		p.fault(field+".working_dir", "invalid_working_dir", "%q is not an absolute path", c.WorkingDir)
+	}
+	for i, a := range c.Args {
+		p.checkNoNUL(index(field+".cmd", i), a)
+	}
+	p.checkNoNUL(field+".entrypoint", c.Entrypoint)
+	p.checkNoNUL(field+".working_dir", c.WorkingDir)
+}
+
+// checkNoNUL refuses what no process can be given. It never repeats the text,
+// which may be secret.
+func (p *parser) checkNoNUL(field, text string) {
+	if strings.ContainsRune(text, 0) {
+		p.fault(field, "invalid_string", "holds a NUL byte, which no process can receive")
+	}
+}
+
+func (p *parser) checkMounts(field string, c *workload.Container, spec *workload.Spec) {
+	paths := map[string]string{}
+	for i, m := range c.Mounts {
+		at := index(field+".mounts", i)
+		switch {
+		case !path.IsAbs(m.Path), strings.ContainsAny(m.Path, ":\x00"), m.Path == "/":
+			p.fault(at+".mount_path", "invalid_mount_path", "%q is not an absolute path below / without a colon", m.Path)
+		case paths[m.Path] != "":
+			p.fault(at+".mount_path", "duplicate_mount_path", "%s and %s both mount at %q", paths[m.Path], at, m.Path)
+		default:
+			paths[m.Path] = at
+		}
+		declared := slices.ContainsFunc(spec.Volumes, func(v workload.Volume) bool { return v.Name == m.Volume })
+		if !declared {
+			p.fault(at+".volume", "undeclared_volume", "volumes has no volume %q", m.Volume)
+		}
+	}
+}
+
+func (p *parser) checkVolumes(spec *workload.Spec) {
+	names := map[string]string{}
+	for i, v := range spec.Volumes {
+		field := index("volumes", i)
+		if !isLabel(v.Name) {
+			p.fault(field+".name", "invalid_volume_name", "%q is not a DNS label: %s", v.Name, labelRule)
+		}
+		if first, taken := names[v.Name]; taken {
+			p.fault(field+".name", "duplicate_volume_name", "%s and %s are both named %q", first, field, v.Name)
+		}
+		names[v.Name] = field
+		if v.Kind == workload.Named && len(validation.IsDNS1123Subdomain(v.Claim)) > 0 {
+			p.fault(field+".persistent_name", "invalid_claim_name", "%q is not a DNS subdomain", v.Claim)
+		}
+		if v.Size == "" {
+			continue
+		}
+		if q, err := resource.ParseQuantity(v.Size); err != nil || q.Sign() <= 0 {
+			p.fault(field+".size", "invalid_size", "%q is not a quantity above zero, such as 10Gi", v.Size)
+		}
+	}
+}
+
+func (p *parser) checkLabels(spec *workload.Spec) {
+	identity := workload.IdentityLabels(spec.ID)
+	for _, key := range sortedKeys(spec.Labels) {
+		field, value := fmt.Sprintf("labels[%s]", key), spec.Labels[key]
+		if workload.IsReservedLabel(key) && identity[key] != value {
+			p.fault(field, "reserved_label", "only the runner sets this label")
+			continue
+		}
+		if len(validation.IsQualifiedName(key)) > 0 {
+			p.fault(field, "invalid_label", "the key is not [domain/]name, with a name of %s", labelTextRule)
+		}
+		if len(validation.IsValidLabelValue(value)) > 0 {
+			p.fault(field, "invalid_label", "the value %q is not empty or %s", value, labelTextRule)
+		}
+	}
+}
+
+func (p *parser) checkDNS(spec *workload.Spec) {
+	servers, searches := spec.DNS.Nameservers, spec.DNS.Searches
+	if len(servers) > maxNameservers {
+		p.fault("dns_config.nameservers", "too_many_nameservers", "%d are given, Kubernetes takes %d", len(servers), maxNameservers)
+	}
+	for i, s := range servers {
+		if ip, err := netip.ParseAddr(s); err != nil || ip.Zone() != "" {
+			p.fault(index("dns_config.nameservers", i), "invalid_nameserver", "%q is not an IP address", s)
+		}
+	}
+	if chars := len(strings.Join(searches, " ")); len(searches) > maxSearches || chars > maxSearchChars {
+		p.fault("dns_config.searches", "too_many_searches", "%d with %d characters are given, Kubernetes takes %d with %d",
+			len(searches), chars, maxSearches, maxSearchChars)
+	}
+	for i, s := range searches {
+		if s != "." && len(validation.IsDNS1123Subdomain(strings.TrimSuffix(s, "."))) > 0 {
+			p.fault(index("dns_config.searches", i), "invalid_search", "%q is not a domain name", s)
+		}
+	}
+}
+
+const labelTextRule = "letters, digits, '-', '_' and '.', 63 at most, a letter or digit at both ends"
+
+const labelRule = "lower-case letters, digits and '-', 63 at most, a letter or digit at both ends"
+
+func isLabel(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,61 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"github.com/sirupsen/logrus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+)
+
+// NewGRPC returns a gRPC server for s with logging, recovery, health and
+// reflection. An answer or an error passes recovery, then translation, then
+// the log.
+func NewGRPC(s *Server, log *logrus.Logger) (*grpc.Server, *health.Server) {
+	lines := logging.LoggerFunc(func(_ context.Context, level logging.Level, message string, fields ...any) {
+		log.WithFields(pairs(fields)).Log(logrusLevel(level), message)
+	})
+	once := logging.WithLogOnEvents(logging.FinishCall)
+	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
+		return fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	})
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(
+			logging.UnaryServerInterceptor(lines, once), translateUnary, recovery.UnaryServerInterceptor(recovered)),
+		grpc.ChainStreamInterceptor(
+			logging.StreamServerInterceptor(lines, once), translateStream, recovery.StreamServerInterceptor(recovered)),
+	)
+	runnerv1.RegisterRunnerServiceServer(server, s)
+	ready := health.NewServer()
+	healthv1.RegisterHealthServer(server, ready)
+	reflection.Register(server)
+	return server, ready
+}
+
+func pairs(list []any) logrus.Fields {
+	fields := make(logrus.Fields, len(list)/2)
+	for i := 0; i+1 < len(list); i += 2 {
+		fields[fmt.Sprint(list[i])] = list[i+1]
+	}
+	return fields
+}
+
+func logrusLevel(l logging.Level) logrus.Level {
+	switch {
+	case l >= logging.LevelError:
+		return logrus.ErrorLevel
+	case l >= logging.LevelWarn:
+		return logrus.WarnLevel
+	case l >= logging.LevelInfo:
+		return logrus.InfoLevel
+	}
+	return logrus.DebugLevel
+}
