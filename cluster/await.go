@@ -14,9 +14,13 @@ import (
 // reached when the watch is broken; the write itself has been done.
 const awaitLimit = 2 * time.Second
 
+// seen decides by what the cache shows of a Pod, or by an event of it. pod is
+// nil if the cache has none; gone is true then and for a deletion.
+type seen func(pod *corev1.Pod, gone bool) bool
+
 // waiter is told of every event of one Pod until done is closed.
 type waiter struct {
-	seen func(pod *corev1.Pod, deleted bool) bool
+	seen seen
 	done chan struct{}
 }
 
@@ -24,25 +28,25 @@ type waiter struct {
 // given UID, so that a caller sees what it started.
 func (p *Pods) AwaitCreated(ctx context.Context, id, uid string) {
 	// A Pod that came and went has been seen as well.
-	p.await(ctx, workload.PodName(id), func(pod *corev1.Pod, _ bool) bool { return string(pod.UID) == uid })
+	p.await(ctx, workload.PodName(id), func(pod *corev1.Pod, _ bool) bool {
+		return pod != nil && string(pod.UID) == uid
+	})
 }
 
-// AwaitDeleted returns once reads show that the Pod of workload id is going or
-// gone, so that a caller sees what it stopped.
-func (p *Pods) AwaitDeleted(ctx context.Context, id string) {
-	name := workload.PodName(id)
-	if _, err := p.lister.Get(name); err != nil {
-		return
-	}
-	p.await(ctx, name, func(pod *corev1.Pod, deleted bool) bool { return deleted || pod.DeletionTimestamp != nil })
+// AwaitDeleted returns once reads show that the Pod of workload id is gone, or
+// at least going if that is enough, so that a caller sees what it stopped.
+func (p *Pods) AwaitDeleted(ctx context.Context, id string, goingIsEnough bool) {
+	p.await(ctx, workload.PodName(id), func(pod *corev1.Pod, gone bool) bool {
+		return gone || (goingIsEnough && pod.DeletionTimestamp != nil)
+	})
 }
 
-// await returns when seen is true of the Pod in the cache or of an event of it.
-func (p *Pods) await(ctx context.Context, name string, seen func(*corev1.Pod, bool) bool) {
+// await returns when seen says so, within a bound.
+func (p *Pods) await(ctx context.Context, name string, seen seen) {
 	w := &waiter{seen: seen, done: make(chan struct{})}
 	p.register(name, w)
 	defer p.unregister(name, w)
-	if pod, err := p.lister.Get(name); err == nil && seen(pod, false) {
+	if pod, err := p.lister.Get(name); seen(pod, err != nil) {
 		return
 	}
 	limit := time.NewTimer(awaitLimit)
@@ -86,7 +90,7 @@ func (p *Pods) handler() cache.ResourceEventHandler {
 	}
 }
 
-func (p *Pods) notify(obj any, deleted bool) {
+func (p *Pods) notify(obj any, gone bool) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return
@@ -94,7 +98,7 @@ func (p *Pods) notify(obj any, deleted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for w := range p.waiters[pod.Name] {
-		if w.seen(pod, deleted) {
+		if w.seen(pod, gone) {
 			delete(p.waiters[pod.Name], w)
 			close(w.done)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -103,6 +104,19 @@ func code(k workload.Kind) codes.Code {
 	case workload.Internal:
 	}
 	return codes.Internal
+}
+
+// level is how loud the log line of a call is: an error is the runner's or the
+// cluster's fault, not a caller's.
+func level(c codes.Code) logging.Level {
+	switch c {
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return logging.LevelError
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.PermissionDenied:
+		return logging.LevelWarn
+	default:
+		return logging.LevelInfo
+	}
 }
 
 // translateUnary lets handlers return ordinary errors.

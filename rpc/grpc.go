@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/selector"
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -23,15 +25,19 @@ func NewGRPC(s *Server, log *logrus.Logger) (*grpc.Server, *health.Server) {
 	lines := logging.LoggerFunc(func(_ context.Context, level logging.Level, message string, fields ...any) {
 		log.WithFields(pairs(fields)).Log(logrusLevel(level), message)
 	})
-	once := logging.WithLogOnEvents(logging.FinishCall)
+	options := []logging.Option{logging.WithLogOnEvents(logging.FinishCall), logging.WithLevels(level)}
+	// Health checks and reflection would drown the callers' lines.
+	ours := selector.MatchFunc(func(_ context.Context, call interceptors.CallMeta) bool {
+		return call.Service == runnerv1.RunnerService_ServiceDesc.ServiceName
+	})
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		return fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	})
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(
-			logging.UnaryServerInterceptor(lines, once), translateUnary, recovery.UnaryServerInterceptor(recovered)),
+			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(
-			logging.StreamServerInterceptor(lines, once), translateStream, recovery.StreamServerInterceptor(recovered)),
+			selector.StreamServerInterceptor(logging.StreamServerInterceptor(lines, options...), ours), translateStream, recovery.StreamServerInterceptor(recovered)),
 	)
 	runnerv1.RegisterRunnerServiceServer(server, s)
 	ready := health.NewServer()

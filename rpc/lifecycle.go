@@ -40,7 +40,8 @@ func (s *Server) deletePod(ctx context.Context, ref string, grace *int64) error 
 	if err := s.writer.Delete(ctx, id, grace); err != nil {
 		return err
 	}
-	s.workloads.AwaitDeleted(ctx, id)
+	forced := grace != nil && *grace == 0
+	s.workloads.AwaitDeleted(ctx, id, !forced)
 	return nil
 }
 

@@ -44,7 +44,7 @@ type Reader interface {
 // Awaiter holds an answer back until reads show what was written.
 type Awaiter interface {
 	AwaitCreated(ctx context.Context, id, uid string)
-	AwaitDeleted(ctx context.Context, id string)
+	AwaitDeleted(ctx context.Context, id string, goingIsEnough bool)
 }
 
 // Workloads is the live side: reads, and waits for writes to be readable.

@@ -1,0 +1,104 @@
+# k8s-runner: make demo shows it, make test tests it.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+TOOL        := go tool -modfile=tools/go.mod
+BUF         := cd proto && go tool -modfile=../tools/buf/go.mod buf
+CLUSTER     := cd devcluster && go run .
+# Always the devcluster's: the tests cordon nodes, so a KUBECONFIG that happens
+# to be in the environment is not taken. make demo KUBECONFIG=FILE is.
+DEVCLUSTER  = $$($(CLUSTER) kubeconfig)
+AUDIT_LOG   = $$(dirname $$($(CLUSTER) kubeconfig))/log/audit.log
+FUZZTIME    ?= 60s
+
+.PHONY: help
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+##
+
+.PHONY: demo
+ifeq ($(origin KUBECONFIG),command line)
+demo: build ## Start, show and stop a workload on the devcluster, or on KUBECONFIG=FILE
+	@./hack/demo.sh --kubeconfig "$(KUBECONFIG)"
+else
+demo: build cluster-up
+	@./hack/demo.sh --kubeconfig "$(DEVCLUSTER)"
+endif
+
+.PHONY: test
+test: unit cluster-up e2e ## Run every test: unit, golden, then e2e on the devcluster
+
+.PHONY: unit
+unit: ## Run the tests that need no cluster, golden cases among them
+	go vet ./... && go vet -tags e2e ./e2e
+	go test -race ./...
+	cd devcluster && go test -race .
+
+.PHONY: e2e
+e2e: ## Run the tests on the cluster that is up
+	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m ./e2e -audit-log "$(AUDIT_LOG)"
+
+.PHONY: bench
+bench: cluster-up ## Measure speed, as a ratio to bare client-go where there is one
+	go test -run '^$$' -bench . ./render
+	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m -run '^$$' -bench Reads -benchtime 3000x ./e2e
+	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m -run '^$$' -bench Start -benchtime 1x ./e2e
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME
+	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include=*_test.go request render | sed 's/func //'); do \
+		package=$$(grep -rlE "^func $$target\(" --include=*_test.go request render | xargs dirname); \
+		echo "$$package $$target"; go test ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+	done
+
+##
+
+.PHONY: build
+build: ## Build bin/k8s-runner
+	go build -o bin/k8s-runner ./cmd/k8s-runner
+
+.PHONY: golden
+golden: ## Write what the golden cases render to
+	go test ./render/golden -run TestCases -count 1 -update
+	@git status --short testdata
+
+.PHONY: golden-check
+golden-check: ## Compare the golden cases with what they render to
+	go test ./render/golden -run TestCases -count 1
+
+.PHONY: proto
+proto: ## Generate the Go code of the contract
+	$(BUF) lint
+	$(BUF) generate
+
+.PHONY: proto-check
+proto-check: proto ## Check that generating changes nothing
+	git diff --exit-code -- proto
+	@test -z "$$(git status --porcelain -- proto)"
+
+.PHONY: lint
+lint: ## Check style, and which package may import which
+	$(TOOL) golangci-lint run ./...
+	$(TOOL) golangci-lint run --build-tags e2e ./e2e/...
+	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!proto'))" || { gofmt -l $$(git ls-files '*.go' ':!proto'); exit 1; }
+	go mod tidy -diff
+	cd devcluster && go mod tidy -diff
+
+.PHONY: check
+check: lint proto-check golden-check ## Everything that needs no cluster and no test
+
+##
+
+.PHONY: cluster-up
+cluster-up: ## Bring up the devcluster: a real Kubernetes of one node
+	@$(CLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: ## Take the devcluster down
+	@$(CLUSTER) down
+
+.PHONY: cluster-status
+cluster-status: ## Show what of the devcluster runs
+	@$(CLUSTER) status

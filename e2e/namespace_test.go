@@ -1,0 +1,165 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	authv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// namespace is a namespace of its own for a test, with a service account that
+// may do what the runner's Role says and nothing else.
+type namespace struct {
+	name string
+	// account is the full name of the service account.
+	account    string
+	kubeconfig string
+}
+
+const accountName = "k8s-runner"
+
+// rules are the permissions that the runner needs.
+var rules = []rbacv1.PolicyRule{{
+	APIGroups: []string{""},
+	Resources: []string{"pods"},
+	// create and patch: server-side apply creates only with both.
+	Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+}}
+
+// newNamespace makes a namespace that is deleted when the test ends.
+func newNamespace(t testing.TB) *namespace {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	made, err := suite.admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("making a namespace: %v", err)
+	}
+	name := made.Name
+	t.Cleanup(func() { removeNamespace(t, name) })
+	ns := &namespace{name: name, account: "system:serviceaccount:" + name + ":" + accountName}
+	token, err := ns.grant(ctx)
+	if err != nil {
+		t.Fatalf("making the service account: %v", err)
+	}
+	ns.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := writeKubeconfig(ns.kubeconfig, token); err != nil {
+		t.Fatal(err)
+	}
+	return ns
+}
+
+// grant makes the service account with its Role and returns a token of it.
+func (ns *namespace) grant(ctx context.Context) (token string, err error) {
+	meta := metav1.ObjectMeta{Name: accountName, Namespace: ns.name}
+	account := &corev1.ServiceAccount{ObjectMeta: meta}
+	if _, err := suite.admin.CoreV1().ServiceAccounts(ns.name).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		return "", err
+	}
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: rules}
+	if _, err := suite.admin.RbacV1().Roles(ns.name).Create(ctx, role, metav1.CreateOptions{}); err != nil {
+		return "", err
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: accountName},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: accountName, Namespace: ns.name}},
+	}
+	if _, err := suite.admin.RbacV1().RoleBindings(ns.name).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		return "", err
+	}
+	request, err := suite.admin.CoreV1().ServiceAccounts(ns.name).CreateToken(ctx, accountName, &authv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return request.Status.Token, nil
+}
+
+func writeKubeconfig(path, token string) error {
+	const name = "runner"
+	config := api.NewConfig()
+	config.Clusters[name] = &api.Cluster{Server: suite.config.Host, CertificateAuthorityData: suite.config.CAData}
+	config.AuthInfos[name] = &api.AuthInfo{Token: token}
+	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	return clientcmd.WriteToFile(*config, path)
+}
+
+// removeNamespace ends the namespace's Pods at once and deletes it. It does
+// not wait: the names are unique.
+func removeNamespace(t testing.TB, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	if err := suite.admin.CoreV1().Pods(name).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		t.Errorf("deleting the Pods of %s: %v", name, err)
+	}
+	if err := suite.admin.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("deleting the namespace %s: %v", name, err)
+	}
+}
+
+// pod reads the Pod of workload id from the API server.
+func (r *runner) pod(t testing.TB, id string) *corev1.Pod {
+	t.Helper()
+	pod, err := suite.admin.CoreV1().Pods(r.namespace).Get(t.Context(), "workload-"+id, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("reading the Pod of %s: %v", id, err)
+	}
+	return pod
+}
+
+// podNames lists the Pods that the API server has in the runner's namespace.
+func (r *runner) podNames(t testing.TB) []string {
+	t.Helper()
+	list, err := suite.admin.CoreV1().Pods(r.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("listing the Pods of %s: %v", r.namespace, err)
+	}
+	names := make([]string, len(list.Items))
+	for i, p := range list.Items {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// log reads the log of a container, once it has ended.
+func (r *runner) containerLog(t testing.TB, id, container string) string {
+	t.Helper()
+	raw, err := suite.admin.CoreV1().Pods(r.namespace).GetLogs("workload-"+id, &corev1.PodLogOptions{Container: container}).DoRaw(t.Context())
+	if err != nil {
+		t.Fatalf("reading the log of %s: %v", container, err)
+	}
+	return string(raw)
+}
+
+// requests counts the requests of the runner's service account that the API
+// server has logged, by "verb resource".
+func (r *runner) requests(t testing.TB) map[string]int {
+	t.Helper()
+	if *auditLog == "" {
+		t.Fatal("-audit-log is not set; make test sets it for the devcluster")
+	}
+	data, err := os.ReadFile(*auditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, err := countRequests(data, r.account)
+	if err != nil {
+		t.Fatal(fmt.Errorf("reading the audit log: %w", err))
+	}
+	return counts
+}
