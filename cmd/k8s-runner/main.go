@@ -13,7 +13,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "k8s-runner: "+err.Error())
-		os.Exit(1) //nolint:gocritic // the process ends, and with it the signals
+		fmt.Fprint(os.Stderr, report(err))
+		os.Exit(exitCode(err)) //nolint:gocritic // the process ends, and with it the signals
 	}
 }

@@ -178,6 +178,9 @@ func newClients(c config.Kube) (kubernetes.Interface, dynamic.Interface, error) 
 	}
 	base.QPS, base.Burst = c.QPS, c.Burst
 	base.UserAgent = workload.FieldManager
+	// The API server would compress every event of the watch; in a cluster that
+	// costs both sides more than the bytes.
+	base.DisableCompression = true
 	reads := rest.CopyConfig(base)
 	reads.ContentType = "application/vnd.kubernetes.protobuf"
 	reads.AcceptContentTypes = reads.ContentType + ",application/json"

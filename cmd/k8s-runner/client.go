@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/workload"
+)
+
+const (
+	defaultAddress  = "127.0.0.1:50051"
+	addressVariable = "RUNNER_ADDRESS"
+	defaultTimeout  = 30 * time.Second
+)
+
+// client is a connection to a runner.
+type client struct {
+	runnerv1.RunnerServiceClient
+}
+
+// clientCommand makes cmd a client: it gets the flags of one, and run gets a
+// connection.
+func clientCommand(cmd *cobra.Command, run func(cmd *cobra.Command, c client, args []string) error) *cobra.Command {
+	var address string
+	var timeout time.Duration
+	cmd.GroupID = groupClient
+	cmd.Flags().StringVar(&address, "address", defaultAddress, "`HOST:PORT` of the runner ["+addressVariable+"]")
+	cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "longest time for a call to the runner; 0: no limit")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if value := os.Getenv(addressVariable); value != "" && !cmd.Flags().Changed("address") {
+			address = value
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return usage(cmd, fmt.Errorf("--address (%s) %q is not host:port", addressVariable, address))
+		}
+		conn, err := grpc.NewClient(address,
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithUnaryInterceptor(unary(address, timeout)),
+		)
+		if err != nil {
+			return fmt.Errorf("connecting to %s: %w", address, err)
+		}
+		return errors.Join(run(cmd, client{runnerv1.NewRunnerServiceClient(conn)}, args), conn.Close())
+	}
+	return cmd
+}
+
+// needRefs wants at least one workload.
+func needRefs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("there is no ID of a workload")
+	}
+	return nil
+}
+
+// unary bounds each call and makes its error readable. Only here is a status
+// seen; the commands handle ordinary errors.
+func unary(address string, timeout time.Duration) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		if err := invoke(ctx, method, req, reply, conn, opts...); err != nil {
+			return &callError{status: status.Convert(err), address: address, timeout: timeout}
+		}
+		return nil
+	}
+}
+
+// refs finds workloads by what users call them.
+type refs struct {
+	client client
+	// all holds the ids of all workloads once a prefix was looked up.
+	all []string
+}
+
+// id returns the id of the workload that ref means: an id, the name of a Pod,
+// or the beginning of either if only one workload has it.
+func (r *refs) id(ctx context.Context, ref string) (string, error) {
+	if id, ok := workload.ParseRef(ref); ok {
+		return id, nil // whether it exists, the call itself tells
+	}
+	prefix := strings.TrimPrefix(ref, workload.PodName(""))
+	if prefix == "" || strings.Trim(prefix, "0123456789abcdef-") != "" {
+		return "", workload.NoSuchWorkload(ref)
+	}
+	if r.all == nil {
+		found, err := r.client.FindWorkloadsByLabels(ctx, &runnerv1.FindWorkloadsByLabelsRequest{All: true})
+		if err != nil {
+			return "", err
+		}
+		r.all = found.GetTargetIds()
+	}
+	matches := slices.DeleteFunc(slices.Clone(r.all), func(id string) bool { return !strings.HasPrefix(id, prefix) })
+	switch len(matches) {
+	case 0:
+		return "", workload.NoSuchWorkload(ref)
+	case 1:
+		return matches[0], nil
+	}
+	return "", fmt.Errorf("%q is the beginning of %d ids:\n  %s", ref, len(matches), strings.Join(matches, "\n  "))
+}
+
+// each calls do with the id of every workload that args mean. It goes on after
+// an error and returns them all, each saying what was being done.
+func (c client) each(ctx context.Context, args []string, doing string, do func(id string) error) error {
+	var problems []error
+	known := &refs{client: c}
+	for _, ref := range args {
+		id, err := known.id(ctx, ref)
+		if err == nil {
+			err = do(id)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %s: %w", doing, ref, err))
+		}
+	}
+	return errors.Join(problems...)
+}

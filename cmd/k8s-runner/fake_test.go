@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// fakeRunner is a runner without a cluster: it keeps workloads in memory, and
+// the image of a workload says what becomes of it.
+type fakeRunner struct {
+	runnerv1.UnimplementedRunnerServiceServer
+
+	mu        sync.Mutex
+	workloads map[string]*fakeWorkload
+}
+
+type fakeWorkload struct {
+	request  *runnerv1.StartWorkloadRequest
+	inspects int
+}
+
+// newFakeRunner serves a fakeRunner on loopback and returns its address.
+func newFakeRunner() (address string, stop func(), err error) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server := grpc.NewServer()
+	runnerv1.RegisterRunnerServiceServer(server, &fakeRunner{workloads: map[string]*fakeWorkload{}})
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	stop = func() {
+		server.Stop()
+		<-ended
+	}
+	return listener.Addr().String(), stop, nil
+}
+
+func (f *fakeRunner) StartWorkload(_ context.Context, req *runnerv1.StartWorkloadRequest) (*runnerv1.StartWorkloadResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch image := req.GetMain().GetImage(); {
+	case strings.Contains(image, "://"):
+		return nil, fail(codes.InvalidArgument, "invalid_image: main.image: no reference; labels[-]: no label",
+			&errdetails.ErrorInfo{Reason: "INVALID_IMAGE"},
+			&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+				{Field: "main.image", Reason: "INVALID_IMAGE", Description: "no reference"},
+				{Field: "labels[-]", Reason: "INVALID_LABEL", Description: "no\nlabel"},
+			}})
+	case image == "terminating":
+		return nil, fail(codes.FailedPrecondition, "workload_terminating: the Pod is still being deleted",
+			&errdetails.ErrorInfo{Reason: "WORKLOAD_TERMINATING"}, &errdetails.RetryInfo{RetryDelay: durationpb.New(2e9)})
+	}
+	id := req.GetWorkloadId()
+	if f.workloads[id] != nil && !proto.Equal(f.workloads[id].request, req) {
+		return nil, fail(codes.AlreadyExists, "workload_exists: started by a different request", &errdetails.ErrorInfo{Reason: "WORKLOAD_EXISTS"})
+	}
+	f.workloads[id] = &fakeWorkload{request: req}
+	return &runnerv1.StartWorkloadResponse{Id: id}, nil
+}
+
+// InspectWorkload lets time pass by one step.
+func (f *fakeRunner) InspectWorkload(_ context.Context, req *runnerv1.InspectWorkloadRequest) (*runnerv1.InspectWorkloadResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.workloads[req.GetWorkloadId()]
+	if w == nil {
+		return nil, absent(req.GetWorkloadId())
+	}
+	w.inspects++
+	main := w.request.GetMain()
+	container := &runnerv1.WorkloadContainer{Name: "main", Role: roleMain, Image: main.GetImage(), Status: running}
+	out := &runnerv1.InspectWorkloadResponse{
+		Id: req.GetWorkloadId(), Name: req.GetWorkloadId(), Image: main.GetImage(), ConfigImage: main.GetImage(),
+		ConfigLabels: maps.Clone(w.request.GetLabels()),
+		StateStatus:  "running", StateRunning: true,
+		Containers: []*runnerv1.WorkloadContainer{container},
+	}
+	switch image := main.GetImage(); {
+	case image == "missing", image == "slow" && w.inspects < 4:
+		out.StateStatus, out.StateRunning = "pending", false
+		container.Status = waiting
+		container.Reason = proto.String("ContainerCreating")
+		if w.inspects > 2 {
+			container.Reason, container.Message = proto.String("ImagePullBackOff"), proto.String(`Back-off pulling image "slow"`)
+		}
+	case image == "fails":
+		out.StateStatus, out.StateRunning = "failed", false
+		container.Status, container.Reason, container.ExitCode = terminated, proto.String("Error"), proto.Int32(3)
+	default:
+		container.StartedAt = timestamppb.Now()
+	}
+	return out, nil
+}
+
+func (f *fakeRunner) FindWorkloadsByLabels(_ context.Context, req *runnerv1.FindWorkloadsByLabelsRequest) (*runnerv1.FindWorkloadsByLabelsResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := &runnerv1.FindWorkloadsByLabelsResponse{}
+	for _, id := range slices.Sorted(maps.Keys(f.workloads)) {
+		main, labels := f.workloads[id].request.GetMain(), f.workloads[id].request.GetLabels()
+		matches := req.GetAll() || main.GetImage() == "busybox"
+		for key, value := range req.GetLabels() {
+			matches = matches && labels[key] == value
+		}
+		if matches {
+			out.TargetIds = append(out.TargetIds, id)
+		}
+	}
+	if req.GetAll() {
+		// One that is gone before anyone can inspect it.
+		out.TargetIds = append(out.TargetIds, "ffffffff-0000-4000-8000-000000000000")
+	}
+	return out, nil
+}
+
+func (f *fakeRunner) StopWorkload(_ context.Context, req *runnerv1.StopWorkloadRequest) (*runnerv1.StopWorkloadResponse, error) {
+	return &runnerv1.StopWorkloadResponse{}, f.remove(req.GetWorkloadId())
+}
+
+func (f *fakeRunner) RemoveWorkload(_ context.Context, req *runnerv1.RemoveWorkloadRequest) (*runnerv1.RemoveWorkloadResponse, error) {
+	if req.GetRemoveVolumes() && !req.GetForce() {
+		return nil, errors.New("a plain error")
+	}
+	return &runnerv1.RemoveWorkloadResponse{}, f.remove(req.GetWorkloadId())
+}
+
+func (f *fakeRunner) remove(id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.workloads[id] == nil {
+		return absent(id)
+	}
+	delete(f.workloads, id)
+	return nil
+}
+
+func absent(id string) error {
+	return fail(codes.NotFound, workload.NoSuchWorkload(id).Error(), &errdetails.ErrorInfo{Reason: "WORKLOAD_NOT_FOUND"})
+}
+
+// fail is an error as rpc makes them.
+func fail(code codes.Code, message string, details ...protoadapt.MessageV1) error {
+	s, err := status.New(code, message).WithDetails(details...)
+	if err != nil {
+		return err
+	}
+	return s.Err()
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+)
+
+// pollEvery is how often wait asks. The runner answers from memory.
+const pollEvery = 250 * time.Millisecond
+
+// wait returns once the main container of workload id runs or has ended, with
+// an error if it failed or if limit passed, unless that is 0. It writes a line
+// to progress for each change.
+func (c client) wait(ctx context.Context, id string, limit time.Duration, progress io.Writer) error {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	last := summary{}
+	for line := ""; ; {
+		w, err := c.InspectWorkload(ctx, &runnerv1.InspectWorkloadRequest{WorkloadId: id})
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("waiting for workload %s: %w", id, err)
+		}
+		if err == nil {
+			last = summary{w}
+			now, done := stage(last)
+			if now != line {
+				_, _ = fmt.Fprintln(progress, now) // a lost line is no reason to stop
+			}
+			line = now
+			if done {
+				return outcome(last)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("workload %s does not run yet, its status is %s: %w", id, last.status(), ctx.Err())
+		}
+	}
+}
+
+// stage is how far a start is, and whether that is far enough.
+func stage(s summary) (line string, done bool) {
+	switch {
+	case s.ended():
+		return "ENDED     " + s.status(), true
+	case s.running():
+		return "RUNNING", true
+	}
+	return "STARTING  " + s.waits(), false
+}
+
+// outcome is an error if the workload ended and failed.
+func outcome(s summary) error {
+	if !s.ended() || s.succeeded() {
+		return nil
+	}
+	return fmt.Errorf("workload %s failed: %s", s.GetId(), s.status())
+}
