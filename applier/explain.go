@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -21,30 +21,34 @@ const (
 )
 
 // explain turns the API server's answer into an error for a caller. It passes
-// on no text of the server that may hold values of the object: a rejected Pod
-// is quoted there in full, with its environment.
+// on no text of the server that may hold values of the object, not even as a
+// cause: a rejected Pod is quoted there in full, with its environment.
 func (a *Applier) explain(err error, doing, name string) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	fail := func(kind workload.Kind, token, format string, args ...any) *workload.Error {
-		return workload.Errorf(kind, token, doing+" "+name+": "+format, args...)
+		return workload.Errorf(kind, token, doing+" "+name+": "+format, args...).Because(withoutValues(err))
 	}
 	switch {
 	case apierrors.IsForbidden(err):
 		return forbidden(err, fail)
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err) && conflicts(err) != "":
 		return fail(workload.Aborted, "field_conflict", "another writer owns %s", conflicts(err))
 	case apierrors.IsInvalid(err):
 		return fail(workload.FailedPrecondition, "rejected_by_kubernetes", "the API server refuses %s", causes(err))
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && kindOf(err) == "namespaces":
 		return fail(workload.FailedPrecondition, "namespace_missing", "the namespace %s does not exist; create it", a.namespace)
+	case tooLarge(err):
+		return fail(workload.ResourceExhausted, "object_too_large", "it is larger than Kubernetes stores, which is 1.5 MiB")
 	case apierrors.IsUnauthorized(err):
-		return fail(workload.Unavailable, "runner_credential_rejected",
-			"the API server does not accept the runner's credential").Because(err)
+		return fail(workload.Unavailable, "runner_credential_rejected", "the API server does not accept the runner's credential")
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return fail(workload.Unavailable, "changed_meanwhile", "something changed in between; try again").Retry(retryUnavailable)
 	case unavailable(err):
-		return fail(workload.Unavailable, "kubernetes_unavailable",
-			"the API server cannot answer now").Because(err).Retry(retryUnavailable)
+		return fail(workload.Unavailable, "kubernetes_unavailable", "the API server cannot answer now").Retry(delay(err))
+	case strings.Contains(err.Error(), "would exceed context deadline"): // of the client's rate limiter
+		return fmt.Errorf("%s %s: %w", doing, name, context.DeadlineExceeded)
 	}
 	return fmt.Errorf("%s %s: %w", doing, name, withoutValues(err))
 }
@@ -52,33 +56,48 @@ func (a *Applier) explain(err error, doing, name string) error {
 type failure func(kind workload.Kind, token, format string, args ...any) *workload.Error
 
 // forbidden tells apart the four reasons for a 403 by the server's words:
-// its status has the same code and reason for all of them.
+// its status has the same code and reason for all of them. A webhook's words
+// are its own, and can be those of the others.
 func forbidden(err error, fail failure) error {
 	message := err.Error()
 	switch {
+	case webhook(err) != "":
+		return fail(workload.FailedPrecondition, "admission_denied", "the admission webhook %s refuses it", webhook(err))
 	case strings.Contains(message, "exceeded quota"):
-		return fail(workload.ResourceExhausted, "quota_exceeded",
-			"the namespace's resource quota is used up").Because(err).Retry(retryQuota)
+		return fail(workload.ResourceExhausted, "quota_exceeded", "the namespace's resource quota is used up").Retry(retryQuota)
 	case strings.Contains(message, "violates PodSecurity"):
-		return fail(workload.FailedPrecondition, "pod_security_denied",
-			"the namespace's Pod Security level does not admit this Pod").Because(err)
+		return fail(workload.FailedPrecondition, "pod_security_denied", "the namespace's Pod Security level does not admit this Pod")
 	case strings.Contains(message, " cannot "):
-		return fail(workload.PermissionDenied, "runner_not_allowed",
-			"the runner's role does not allow it").Because(err)
+		return fail(workload.PermissionDenied, "runner_not_allowed", "the runner's role does not allow it")
 	}
-	return fail(workload.FailedPrecondition, "admission_denied", "an admission rule of the cluster refuses it").Because(withoutValues(err))
+	return fail(workload.FailedPrecondition, "admission_denied", "an admission rule of the cluster refuses it")
 }
 
+// unavailable reports whether the server, or the way to it, has a fault that
+// may pass.
 func unavailable(err error) bool {
+	var transport *url.Error
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || errors.As(err, &transport)
+}
+
+// delay is when the server asks to be asked again.
+func delay(err error) time.Duration {
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return retryUnavailable
+}
+
+// tooLarge knows what the API server says, and etcd through it.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large")
 }
 
 // causes lists the fields that the server found at fault, without its words.
 func causes(err error) string {
 	var fields []string
-	for _, c := range details(err) {
+	for _, c := range details(err).Causes {
 		fields = append(fields, c.Field)
 	}
 	if len(fields) == 0 {
@@ -88,30 +107,64 @@ func causes(err error) string {
 }
 
 // conflicts lists field and owner of each conflict, such as
-// .spec.nodeName (kubectl).
+// .spec.nodeName (kubectl). It is empty if no field is in conflict.
 func conflicts(err error) string {
 	var found []string
-	for _, c := range details(err) {
-		_, manager, _ := strings.Cut(c.Message, `conflict with "`)
-		manager, _, _ = strings.Cut(manager, `"`)
-		found = append(found, fmt.Sprintf("%s (%s)", c.Field, manager))
+	for _, c := range details(err).Causes {
+		if c.Type == metav1.CauseTypeFieldManagerConflict {
+			found = append(found, fmt.Sprintf("%s (%s)", c.Field, between(c.Message, `conflict with "`, `"`)))
+		}
 	}
 	return strings.Join(found, ", ")
 }
 
-func details(err error) []metav1.StatusCause {
+func kindOf(err error) string { return details(err).Kind }
+
+func details(err error) metav1.StatusDetails {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
+		return metav1.StatusDetails{}
 	}
-	return status.Status().Details.Causes
+	return *status.Status().Details
 }
 
-// withoutValues keeps of an API server's answer only its code and reason.
+// webhook is the name of the webhook that the server's answer is about, if any.
+func webhook(err error) string {
+	message := err.Error()
+	if name := between(message, `failed calling webhook "`, `"`); name != "" {
+		return name
+	}
+	if strings.Contains(message, `" denied the request`) {
+		return between(message, `admission webhook "`, `"`)
+	}
+	return ""
+}
+
+// between returns what stands between start and end in s.
+func between(s, start, end string) string {
+	_, s, found := strings.Cut(s, start)
+	if !found {
+		return ""
+	}
+	s, _, _ = strings.Cut(s, end)
+	return s
+}
+
+// withoutValues keeps of an API server's answer its code and reason, and of the
+// words those of the server's own checks: these name limits, not values.
 func withoutValues(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return err
 	}
-	return fmt.Errorf("the API server answered %d %s", status.Status().Code, status.Status().Reason)
+	answer := fmt.Sprintf("the API server answered %d %s", status.Status().Code, status.Status().Reason)
+	if name := webhook(err); name != "" {
+		return fmt.Errorf("%s: webhook %s", answer, name)
+	}
+	for _, start := range [...]string{"exceeded quota: ", "violates PodSecurity ", `User "`} {
+		if _, rest, found := strings.Cut(status.Status().Message, " forbidden: "+start); found {
+			return fmt.Errorf("%s: %s%s", answer, start, rest)
+		}
+	}
+	return errors.New(answer)
 }

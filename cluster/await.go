@@ -24,15 +24,6 @@ type waiter struct {
 	done chan struct{}
 }
 
-// AwaitCreated returns once reads show the Pod of workload id that has the
-// given UID, so that a caller sees what it started.
-func (p *Pods) AwaitCreated(ctx context.Context, id, uid string) {
-	// A Pod that came and went has been seen as well.
-	p.await(ctx, workload.PodName(id), func(pod *corev1.Pod, _ bool) bool {
-		return pod != nil && string(pod.UID) == uid
-	})
-}
-
 // AwaitDeleted returns once reads show that the Pod of workload id is gone, or
 // at least going if that is enough, so that a caller sees what it stopped.
 func (p *Pods) AwaitDeleted(ctx context.Context, id string, goingIsEnough bool) {
@@ -46,7 +37,9 @@ func (p *Pods) await(ctx context.Context, name string, seen seen) {
 	w := &waiter{seen: seen, done: make(chan struct{})}
 	p.register(name, w)
 	defer p.unregister(name, w)
-	if pod, err := p.lister.Get(name); seen(pod, err != nil) {
+	// What was written is shown already, so it is not gone.
+	written := p.writtenNamed(name) != nil
+	if pod, err := p.lister.Get(name); (err == nil || !written) && seen(pod, err != nil) {
 		return
 	}
 	limit := time.NewTimer(awaitLimit)
@@ -97,6 +90,7 @@ func (p *Pods) notify(obj any, gone bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.observed(pod)
 	for w := range p.waiters[pod.Name] {
 		if w.seen(pod, gone) {
 			delete(p.waiters[pod.Name], w)

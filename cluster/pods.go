@@ -24,6 +24,7 @@ type Pods struct {
 
 	mu      sync.Mutex
 	waiters map[string]map[*waiter]struct{}
+	written written
 }
 
 // NewPods returns a cache that is empty until Run has filled it.
@@ -40,6 +41,7 @@ func NewPods(client kubernetes.Interface, namespace string) (*Pods, error) {
 		lister:   pods.Lister().Pods(namespace),
 		informer: pods.Informer(),
 		waiters:  map[string]map[*waiter]struct{}{},
+		written:  written{pods: map[string]writtenPod{}},
 	}
 	if _, err := p.informer.AddEventHandler(p.handler()); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
@@ -65,22 +67,36 @@ func (p *Pods) WaitForSync(ctx context.Context) error {
 
 // Get returns the state of workload id. It reports false if there is none.
 func (p *Pods) Get(id string) (*workload.State, bool) {
-	pod, err := p.lister.Get(workload.PodName(id))
-	if err != nil {
-		return nil, false // a lister knows no other error than NotFound
+	name := workload.PodName(id)
+	// What was written is read first: it leaves when the cache has it.
+	written := p.writtenNamed(name)
+	if pod, err := p.lister.Get(name); err == nil {
+		return state(pod), true
 	}
-	return state(pod), true
+	if written != nil {
+		return state(written), true
+	}
+	return nil, false
 }
 
 // List returns the states of all workloads with all the given labels.
 func (p *Pods) List(with map[string]string) []*workload.State {
-	pods, err := p.lister.List(labels.SelectorFromSet(with))
+	// What was written is read first: it leaves when the cache has it.
+	pods := p.writtenPods()
+	selector := labels.SelectorFromSet(with)
+	cached, err := p.lister.List(selector)
 	if err != nil {
 		return nil // a lister that reads memory returns none
 	}
-	states := make([]*workload.State, len(pods))
-	for i, pod := range pods {
-		states[i] = state(pod)
+	states := make([]*workload.State, 0, len(cached)+len(pods))
+	for _, pod := range cached {
+		delete(pods, pod.Name)
+		states = append(states, state(pod))
+	}
+	for _, pod := range pods {
+		if selector.Matches(labels.Set(pod.Labels)) {
+			states = append(states, state(pod))
+		}
 	}
 	return states
 }

@@ -1,13 +1,13 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
 	envprovider "github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
@@ -40,27 +40,20 @@ func AddFlags(flags *pflag.FlagSet) {
 func flagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
 
 // Load reads all sources and returns the checked settings. An error names the
-// setting and where it was made.
+// setting and where it was made, and never holds its value.
 func Load(from Sources) (Config, error) {
 	k := koanf.New(".")
 	if err := k.Load(structs.Provider(Default(), "koanf"), nil); err != nil {
 		return Config{}, fmt.Errorf("reading the defaults: %w", err)
 	}
-	if from.File != "" {
-		if err := k.Load(file.Provider(from.File), yaml.Parser()); err != nil {
-			return Config{}, fmt.Errorf("reading %s: %w", from.File, err)
-		}
-	}
-	if err := loadEnvironment(k, from.Environ); err != nil {
-		return Config{}, err
-	}
-	if from.Flags != nil {
-		if err := loadFlags(k, from.Flags); err != nil {
+	for _, read := range [...]func(Sources) (*koanf.Koanf, error){readFile, readEnvironment, readFlags} {
+		layer, err := read(from)
+		if err != nil {
 			return Config{}, err
 		}
-	}
-	if err := unknownKeys(k, from.File); err != nil {
-		return Config{}, err
+		if err := overlay(k, layer); err != nil {
+			return Config{}, err
+		}
 	}
 	c, err := decode(k)
 	if err != nil {
@@ -69,14 +62,47 @@ func Load(from Sources) (Config, error) {
 	return c, c.check()
 }
 
-func loadEnvironment(k *koanf.Koanf, environ []string) error {
+// overlay replaces each setting that layer has. Merging would mix the entries
+// of a map from two sources.
+func overlay(k, layer *koanf.Koanf) error {
+	for _, s := range settings() {
+		if value := layer.Get(s.key); value != nil {
+			if _, isMap := value.(map[string]any); isMap && !s.entries {
+				return named(s.key, "has a value of the wrong type")
+			}
+			k.Delete(s.key)
+			if err := k.Set(s.key, value); err != nil {
+				return named(s.key, "cannot be set")
+			}
+		}
+	}
+	return nil
+}
+
+func readFile(from Sources) (*koanf.Koanf, error) {
+	k := koanf.New(".")
+	if from.File == "" {
+		return k, nil
+	}
+	err := k.Load(file.Provider(from.File), yaml.Parser())
+	var notRead *fs.PathError
+	switch {
+	case errors.As(err, &notRead):
+		return nil, fmt.Errorf("reading the settings: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %s", from.File, withoutValues(err))
+	}
+	return k, unknownKeys(k, from.File)
+}
+
+func readEnvironment(from Sources) (*koanf.Koanf, error) {
 	byEnv := map[string]string{}
 	for _, s := range settings() {
 		byEnv[s.env] = s.key
 	}
 	var unknown []string
 	provider := envprovider.Provider(".", envprovider.Opt{
-		EnvironFunc: func() []string { return environ },
+		EnvironFunc: func() []string { return from.Environ },
 		TransformFunc: func(name, value string) (string, any) {
 			key, known := byEnv[name]
 			if !known && strings.HasPrefix(name, envPrefix) {
@@ -85,53 +111,50 @@ func loadEnvironment(k *koanf.Koanf, environ []string) error {
 			if !known || value == "" {
 				return "", nil // koanf leaves out an empty key
 			}
-			return key, structured(key, value)
+			return key, value
 		},
 	})
+	k := koanf.New(".")
 	if err := k.Load(provider, nil); err != nil {
-		return fmt.Errorf("reading the environment: %w", err)
+		return nil, errors.New("reading the environment: two variables exclude each other")
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		return fmt.Errorf("unknown environment variables %s; k8s-runner serve --help lists the known ones", strings.Join(unknown, ", "))
+		return nil, fmt.Errorf("unknown environment variables %s; k8s-runner serve --help lists the known ones", strings.Join(unknown, ", "))
 	}
-	return nil
+	return k, nil
 }
 
-func loadFlags(k *koanf.Koanf, flags *pflag.FlagSet) error {
+func readFlags(from Sources) (*koanf.Koanf, error) {
+	k := koanf.New(".")
+	if from.Flags == nil {
+		return k, nil
+	}
 	byFlag := map[string]string{}
 	for _, s := range settings() {
 		byFlag[flagName(s.key)] = s.key
 	}
-	provider := posflag.ProviderWithFlag(flags, ".", k, func(f *pflag.Flag) (string, any) {
+	provider := posflag.ProviderWithFlag(from.Flags, ".", k, func(f *pflag.Flag) (string, any) {
 		key, ours := byFlag[f.Name]
 		if !ours || !f.Changed {
 			return "", nil
 		}
-		return key, structured(key, f.Value.String())
+		return key, f.Value.String()
 	})
 	if err := k.Load(provider, nil); err != nil {
-		return fmt.Errorf("reading the flags: %w", err)
+		return nil, errors.New("reading the flags: two flags exclude each other")
 	}
-	return nil
+	return k, nil
 }
 
-// structured reads the one setting that is not a scalar. What is not JSON
-// stays text, which decode then refuses by the setting's name.
-func structured(key, value string) any {
-	var m map[string]any
-	if key == "capabilities.implementations" && json.Unmarshal([]byte(value), &m) == nil {
-		return m
-	}
-	return value
-}
-
-// unknownKeys refuses keys of the file that are no settings.
+// unknownKeys refuses keys of a file that are no settings. A section without
+// content is none.
 func unknownKeys(k *koanf.Koanf, path string) error {
 	var unknown []string
 	for _, key := range k.Keys() {
+		empty := k.Get(key) == nil
 		known := slices.ContainsFunc(settings(), func(s setting) bool {
-			return s.key == key || strings.HasPrefix(key, s.key+".")
+			return s.key == key || strings.HasPrefix(key, s.key+".") || (empty && strings.HasPrefix(s.key, key+"."))
 		})
 		if !known {
 			unknown = append(unknown, key)
@@ -143,51 +166,12 @@ func unknownKeys(k *koanf.Koanf, path string) error {
 	return nil
 }
 
-// decode turns text into the types of Config.
-func decode(k *koanf.Koanf) (Config, error) {
-	var c Config
-	err := k.UnmarshalWithConf("", &c, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
-		DecodeHook:       mapstructure.StringToTimeDurationHookFunc(),
-		ErrorUnused:      true,
-		WeaklyTypedInput: true,
-		Result:           &c,
-		TagName:          "koanf",
-	}})
-	if err != nil {
-		return Config{}, explain(err)
+// withoutValues keeps of what the YAML parser says the lines. It quotes text of
+// the file, which may be a token.
+func withoutValues(err error) string {
+	lines := regexp.MustCompile(`line \d+`).FindAllString(err.Error(), -1)
+	if len(lines) == 0 {
+		return "it is not a YAML mapping"
 	}
-	return c, nil
-}
-
-// explain keeps the name of each wrong setting and leaves out its value, which
-// may be secret.
-func explain(err error) error {
-	var problems []error
-	var walk func(error)
-	walk = func(err error) {
-		var joined interface{ Unwrap() []error }
-		var wrong *mapstructure.DecodeError
-		switch {
-		case errors.As(err, &wrong):
-			problems = append(problems, named(wrong.Name(), "has a value of the wrong type"))
-		case errors.As(err, &joined):
-			for _, e := range joined.Unwrap() {
-				walk(e)
-			}
-		default:
-			problems = append(problems, err)
-		}
-	}
-	walk(err)
-	return errors.Join(problems...)
-}
-
-// named is an error about the setting key, with all its names.
-func named(key, problem string) error {
-	for _, s := range settings() {
-		if s.key == key {
-			return fmt.Errorf("%s (environment %s) %s", key, s.env, problem)
-		}
-	}
-	return fmt.Errorf("%s %s", key, problem)
+	return "it is not a YAML mapping, or has a key twice: " + strings.Join(lines, ", ")
 }

@@ -22,7 +22,7 @@ import (
 // server then has holds all that the golden file says, and its fields are ours.
 func TestGolden(t *testing.T) {
 	r := startRunner(t, newNamespace(t))
-	cordon(t)
+	cordon(t, r.namespace)
 	cases, err := golden.Cases("../testdata/cases")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 			r.start(t, req)
 			pod := r.pod(t, req.GetWorkloadId())
 			ours := slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-				return strings.HasPrefix(f.Manager, "k8s-runner-") && f.Operation == metav1.ManagedFieldsOperationApply
+				return f.Manager == "k8s-runner" && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.String(), "f:containers")
 			})
 			if !ours {
 				t.Errorf("no field is managed by us: %v", pod.ManagedFields)

@@ -55,7 +55,7 @@ func TestInvalid(t *testing.T) {
 		}, "labels[long]", "INVALID_LABEL"},
 		{"reserved label", func(q *runnerv1.StartWorkloadRequest) {
 			q.AdditionalProperties = map[string]string{"label.agyn.dev/managed-by": "me"}
-		}, "labels[agyn.dev/managed-by]", "RESERVED_LABEL"},
+		}, "additional_properties[label.agyn.dev/managed-by]", "RESERVED_LABEL"},
 		{"bad workload id", func(q *runnerv1.StartWorkloadRequest) { q.WorkloadId = "no-uuid" }, "workload_id", "INVALID_WORKLOAD_ID"},
 		{"entrypoint with white space", func(q *runnerv1.StartWorkloadRequest) { q.Main.Entrypoint = "/bin/sh -c" }, "main.entrypoint", "INVALID_ENTRYPOINT"},
 	} {
@@ -76,7 +76,7 @@ func TestInvalid(t *testing.T) {
 	if left := r.podNames(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if writes := r.requests(t)["patch pods"]; writes > 0 {
+	if writes := r.requests(t)["create pods"]; writes > 0 {
 		t.Errorf("%d writes reached the API server", writes)
 	}
 }

@@ -33,7 +33,7 @@ const accountName = "k8s-runner"
 var rules = []rbacv1.PolicyRule{{
 	APIGroups: []string{""},
 	Resources: []string{"pods"},
-	// create and patch: server-side apply creates only with both.
+	// docs/configuration.md says what each is for.
 	Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 }}
 
@@ -101,14 +101,20 @@ func writeKubeconfig(path, token string) error {
 // removeNamespace ends the namespace's Pods at once and deletes it. It does
 // not wait: the names are unique.
 func removeNamespace(t testing.TB, name string) {
+	deletePods(t, name)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := suite.admin.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("deleting the namespace %s: %v", name, err)
+	}
+}
+
+func deletePods(t testing.TB, namespace string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
-	if err := suite.admin.CoreV1().Pods(name).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
-		t.Errorf("deleting the Pods of %s: %v", name, err)
-	}
-	if err := suite.admin.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		t.Errorf("deleting the namespace %s: %v", name, err)
+	if err := suite.admin.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		t.Errorf("deleting the Pods of %s: %v", namespace, err)
 	}
 }
 

@@ -12,11 +12,15 @@ import (
 )
 
 // cordon keeps Pods from starting until the test ends, so that only the API
-// server works.
-func cordon(t testing.TB) {
+// server works. Those that the namespace has then are deleted before the node
+// is open again and would start them all.
+func cordon(t testing.TB, namespace string) {
 	t.Helper()
 	setUnschedulable(t, "true")
-	t.Cleanup(func() { setUnschedulable(t, "false") })
+	t.Cleanup(func() {
+		deletePods(t, namespace)
+		setUnschedulable(t, "false")
+	})
 }
 
 func setUnschedulable(t testing.TB, value string) {

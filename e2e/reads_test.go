@@ -14,7 +14,7 @@ import (
 // audit log has no request for them, and one for each write.
 func TestReadsCostNothing(t *testing.T) {
 	r := startRunner(t, newNamespace(t))
-	cordon(t)
+	cordon(t, r.namespace)
 	var ids []string
 	for range 30 {
 		req := sleeper()
@@ -23,7 +23,7 @@ func TestReadsCostNothing(t *testing.T) {
 		ids = append(ids, req.GetWorkloadId())
 	}
 	before := r.requests(t)
-	if before["patch pods"] != len(ids) {
+	if before["create pods"] != len(ids) {
 		t.Errorf("%d starts took %v", len(ids), before)
 	}
 	for _, id := range ids {
@@ -48,7 +48,7 @@ func TestReadsCostNothing(t *testing.T) {
 // has deleted does not, a hundred times over from ten callers.
 func TestOwnWrites(t *testing.T) {
 	r := startRunner(t, newNamespace(t))
-	cordon(t)
+	cordon(t, r.namespace)
 	for range 10 {
 		t.Run("caller", func(t *testing.T) {
 			t.Parallel()

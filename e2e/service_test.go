@@ -49,7 +49,7 @@ func TestReflection(t *testing.T) {
 // TestLogLines: one line a call, with its method and code, and no payload.
 func TestLogLines(t *testing.T) {
 	r := startRunner(t, newNamespace(t))
-	cordon(t)
+	cordon(t, r.namespace)
 	req := sleeper()
 	req.Main.Env = []*runnerv1.EnvVar{{Name: "TOKEN", Value: "s3cr3t"}}
 	r.start(t, req)

@@ -104,7 +104,7 @@ func shows(w *runnerv1.InspectWorkloadResponse, want map[string]func(*runnerv1.W
 // TestUnschedulable: a Pod that no node takes says why.
 func TestUnschedulable(t *testing.T) {
 	r := startRunner(t, newNamespace(t))
-	cordon(t)
+	cordon(t, r.namespace)
 	req := sleeper()
 	r.start(t, req)
 	r.await(t, req.GetWorkloadId(), "the cause is shown", func(w *runnerv1.InspectWorkloadResponse) bool {

@@ -1,54 +1,106 @@
 package render
 
 import (
-	"errors"
-	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"iter"
+	"path"
 )
 
-// check decodes obj strictly into the type of its kind: unknown fields, wrong
-// types and bad quantities are errors, as are entries of a list that share the
-// key by which server-side apply tells them apart.
-func check(obj *unstructured.Unstructured) (*corev1.Pod, error) {
-	if gvk := obj.GroupVersionKind(); gvk != corev1.SchemeGroupVersion.WithKind("Pod") {
-		return nil, fmt.Errorf("a %s is not a kind that a template may make", gvk)
+// check decodes obj as strictly as the API server does: unknown fields, wrong
+// types and bad quantities are faults.
+func (s *Set) check(obj map[string]any) []fault {
+	if obj["apiVersion"] != "v1" || obj["kind"] != "Pod" {
+		return []fault{{fieldPath{"kind"}, "must be Pod, and apiVersion v1: templates make nothing else"}}
 	}
-	pod := &corev1.Pod{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, pod, true)
-	if err != nil {
-		return nil, err
-	}
-	return pod, errors.Join(checkKeys(&pod.Spec)...)
+	return s.pod.misfits(obj)
 }
 
-func checkKeys(spec *corev1.PodSpec) []error {
-	var problems []error
-	unique := func(list string, keys []string) {
-		seen := make(map[string]bool, len(keys))
-		for _, k := range keys {
-			if seen[k] {
-				problems = append(problems, fmt.Errorf("%s holds %q twice", list, k))
+// A duplicate is an entry of a list whose key an earlier entry has. Server-side
+// apply tells entries apart by their keys.
+type duplicate struct {
+	list listName
+	// container is the name of the container that the list belongs to, if any.
+	container string
+	key       string
+	path      fieldPath
+}
+
+// listName is a list of a Pod whose entries have keys.
+type listName string
+
+// The lists that a request has a part in.
+const (
+	listVolumes    listName = "volumes"
+	listContainers listName = "containers"
+	listEnv        listName = "env"
+	listMounts     listName = "volumeMounts"
+)
+
+// duplicates finds the entries of a Pod that share a key. Mount paths are
+// compared as the kernel does: /w and /w/ are one.
+func duplicates(pod map[string]any) []duplicate {
+	spec := mapAt(pod, "spec")
+	var found []duplicate
+	seen := map[string]bool{}
+	unique := func(list listName, container string, items any, at ...any) {
+		field := "name"
+		if list == listMounts {
+			field = "mountPath"
+		}
+		for i, entry := range entries(items) {
+			key := stringAt(entry, field)
+			if list == listMounts {
+				key = path.Clean(key)
 			}
-			seen[k] = true
+			if seen[key] {
+				found = append(found, duplicate{list, container, key, append(fieldPath{"spec"}, append(at, i, field)...)})
+			}
+			seen[key] = true
 		}
 	}
-	unique("spec.volumes", keysOf(spec.Volumes, func(v corev1.Volume) string { return v.Name }))
-	containers := append(append([]corev1.Container{}, spec.InitContainers...), spec.Containers...)
-	unique("spec.containers and spec.initContainers", keysOf(containers, func(c corev1.Container) string { return c.Name }))
-	for _, c := range containers {
-		unique("env of container "+c.Name, keysOf(c.Env, func(e corev1.EnvVar) string { return e.Name }))
-		unique("volumeMounts of container "+c.Name, keysOf(c.VolumeMounts, func(m corev1.VolumeMount) string { return m.MountPath }))
+	unique(listVolumes, "", spec["volumes"], "volumes")
+	clear(seen)
+	for _, list := range [...]string{"initContainers", "containers"} {
+		unique(listContainers, "", spec[list], list)
 	}
-	return problems
+	for _, list := range [...]string{"initContainers", "containers"} {
+		for i, c := range entries(spec[list]) {
+			name := stringAt(c, "name")
+			clear(seen)
+			unique(listEnv, name, c["env"], list, i, "env")
+			clear(seen)
+			unique(listMounts, name, c["volumeMounts"], list, i, "volumeMounts")
+		}
+	}
+	return found
 }
 
-func keysOf[T any](items []T, key func(T) string) []string {
-	keys := make([]string, len(items))
-	for i, item := range items {
-		keys[i] = key(item)
+func twice(found []duplicate) []fault {
+	faults := make([]fault, len(found))
+	for i, d := range found {
+		faults[i] = fault{d.path, "is that of an earlier entry as well"}
 	}
-	return keys
+	return faults
+}
+
+// entries yields the maps of a list, of an object that was checked.
+func entries(list any) iter.Seq2[int, map[string]any] {
+	items, _ := list.([]any)
+	return func(yield func(int, map[string]any) bool) {
+		for i, item := range items {
+			entry, _ := item.(map[string]any)
+			if !yield(i, entry) {
+				return
+			}
+		}
+	}
+}
+
+func mapAt(m map[string]any, key string) map[string]any {
+	out, _ := m[key].(map[string]any)
+	return out
+}
+
+func stringAt(m map[string]any, key string) string {
+	out, _ := m[key].(string)
+	return out
 }

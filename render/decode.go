@@ -4,66 +4,136 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"regexp"
+	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// decode parses the output of a template into objects and puts the values
-// into their slots.
-func decode(output string, slots []any) ([]map[string]any, error) {
+// manifest is an object of a template's output.
+type manifest struct {
+	object map[string]any
+	// root and source lead from a field back to the template.
+	root   *yaml.Node
+	source *decoder
+}
+
+// decode parses the output of the template file into objects and puts the
+// values into their slots.
+func decode(file, output string, slots []any) ([]manifest, error) {
 	source, places := unmark(output)
-	d := &decoder{slots: slots, places: places}
-	var objects []map[string]any
+	d := &decoder{file: file, slots: slots, places: places}
+	if i := forged.FindStringIndex(source); i != nil {
+		return nil, d.errorf(lineAt(source, i[0]), "holds a character that is reserved for the renderer")
+	}
+	var manifests []manifest
 	for y := yaml.NewDecoder(strings.NewReader(source)); ; {
 		var doc yaml.Node
 		switch err := y.Decode(&doc); {
 		case errors.Is(err, io.EOF):
-			return objects, nil
+			return manifests, nil
 		case err != nil:
-			return nil, d.syntaxError(err)
+			return nil, d.syntaxError(source, err)
 		}
-		v, err := d.value(doc.Content[0])
+		root := doc.Content[0]
+		v, err := d.value(root)
 		if err != nil {
 			return nil, err
 		}
 		switch v := v.(type) {
 		case nil: // a document of comments
 		case map[string]any:
-			objects = append(objects, v)
+			manifests = append(manifests, manifest{object: v, root: root, source: d})
 		default:
-			return nil, d.errorf(doc.Content[0], "a manifest must be a mapping")
+			return nil, d.errorf(root.Line, "a manifest must be a mapping")
 		}
 	}
 }
 
+// forged matches YAML escapes that would become slots or marks.
+var forged = regexp.MustCompile(`\\(u|U0000)[eE]00[0-3]`)
+
 type decoder struct {
+	file   string
 	slots  []any
 	places []place
 }
 
-func (d *decoder) errorf(n *yaml.Node, format string, args ...any) error {
-	return fmt.Errorf("%s: %s", at(d.places, n.Line), fmt.Sprintf(format, args...))
+// errorf is an error at a line of the output. Its text must hold no value.
+func (d *decoder) errorf(line int, format string, args ...any) error {
+	return problem(d.at(line) + ": " + fmt.Sprintf(format, args...))
 }
 
-// syntaxError replaces the line of the output by that of the template.
-func (d *decoder) syntaxError(err error) error {
+// at returns the file and line of the template that printed a line of output.
+func (d *decoder) at(line int) string {
+	if where, known := at(d.places, line); known {
+		return where
+	}
+	return d.file
+}
+
+// syntaxError tells what YAML says about source, at the line of the template.
+func (d *decoder) syntaxError(source string, err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
-		number, what, _ := strings.Cut(rest, ": ")
-		if line, err := strconv.Atoi(number); err == nil {
-			return fmt.Errorf("%s: not YAML: %s", at(d.places, line), what)
+		_, message, _ = strings.Cut(rest, ": ")
+	}
+	message = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(reserved, r) {
+			return -1
+		}
+		return r
+	}, message)
+	return d.errorf(brokenLine(source), "not YAML: %s", message)
+}
+
+// brokenLine returns the line with which source ceases to be YAML. What the
+// parser says is the line where the mapping around it starts, or one less.
+func brokenLine(source string) int {
+	if len(source) > maxSearched {
+		return 1
+	}
+	lines := strings.SplitAfter(source, "\n")
+	broken := func(n int) bool { return !isYAML(strings.Join(lines[:n], "")) }
+	first, healthy := 0, 0
+	for range maxUnfinished {
+		first = healthy + 1 + sort.Search(len(lines)-healthy-1, func(i int) bool { return broken(healthy + 1 + i) })
+		// In the middle of a list or a string, all is well after some lines.
+		last := min(first+maxUnfinished, len(lines))
+		for healthy = first; healthy < last && broken(healthy); {
+			healthy++
+		}
+		if healthy == last && broken(last) {
+			break
 		}
 	}
-	return fmt.Errorf("not YAML: %s", message)
+	return first
+}
+
+// Bounds of brokenLine, in bytes and lines.
+const (
+	maxSearched   = 256 << 10
+	maxUnfinished = 20
+)
+
+func isYAML(source string) bool {
+	for y := yaml.NewDecoder(strings.NewReader(source)); ; {
+		var doc yaml.Node
+		if err := y.Decode(&doc); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
 }
 
 func (d *decoder) value(n *yaml.Node) (any, error) {
-	switch n.Kind {
-	case yaml.MappingNode:
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return nil, d.errorf(n.Line, "anchors and aliases are not supported")
+	}
+	switch tag := n.ShortTag(); tag {
+	case "!!map":
 		return d.mapping(n)
-	case yaml.SequenceNode:
+	case "!!seq":
 		items := make([]any, len(n.Content))
 		for i, c := range n.Content {
 			var err error
@@ -72,102 +142,90 @@ func (d *decoder) value(n *yaml.Node) (any, error) {
 			}
 		}
 		return items, nil
-	case yaml.ScalarNode:
-		return d.scalar(n)
+	case "!!str", "!!timestamp", "!!null", "!!bool", "!!int", "!!float", "!!merge":
+		return d.scalar(n, tag)
 	}
-	return nil, d.errorf(n, "anchors and aliases are not supported")
+	return nil, d.errorf(n.Line, "a value of this YAML type cannot stand in a manifest")
 }
 
 func (d *decoder) mapping(n *yaml.Node) (any, error) {
 	m := make(map[string]any, len(n.Content)/2)
 	for i := 0; i < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		v, err := d.value(value)
+		key := n.Content[i]
+		v, err := d.value(n.Content[i+1])
 		if err != nil {
 			return nil, err
 		}
-		entries := map[string]any{}
-		if key.ShortTag() == "!!merge" {
-			var isMap bool
-			if entries, isMap = v.(map[string]any); !isMap {
-				return nil, d.errorf(key, "<< takes a mapping")
-			}
-		} else {
-			name, err := d.interpolate(key)
+		if key.ShortTag() != "!!merge" {
+			name, err := d.key(key)
 			if err != nil {
 				return nil, err
 			}
-			entries[name] = v
-		}
-		for k, v := range entries {
-			if _, twice := m[k]; twice {
-				return nil, d.errorf(key, "the key %q is there twice", k)
+			if err := d.add(m, key, name, v); err != nil {
+				return nil, err
 			}
-			m[k] = v
+			continue
+		}
+		entries, isMap := v.(map[string]any)
+		if !isMap {
+			return nil, d.errorf(key.Line, "<< takes a mapping")
+		}
+		for name, v := range entries {
+			if err := d.add(m, key, name, v); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return m, nil
 }
 
-func (d *decoder) scalar(n *yaml.Node) (any, error) {
+func (d *decoder) add(m map[string]any, at *yaml.Node, name string, v any) error {
+	if _, twice := m[name]; twice {
+		return d.errorf(at.Line, "the key %q is there twice", at.Value)
+	}
+	m[name] = v
+	return nil
+}
+
+func (d *decoder) key(n *yaml.Node) (string, error) {
+	if n.Kind != yaml.ScalarNode || n.Anchor != "" {
+		return "", d.errorf(n.Line, "a key must be a scalar without an anchor")
+	}
+	return d.interpolate(n)
+}
+
+func (d *decoder) scalar(n *yaml.Node, tag string) (any, error) {
 	if strings.Contains(n.Value, slotStart) {
-		if i, whole := wholeSlot(n.Value); whole && n.Style == 0 {
+		if i, whole := wholeSlot(n.Value); whole && n.Style == 0 && i < len(d.slots) {
 			return d.slots[i], nil
 		}
 		return d.interpolate(n)
 	}
-	switch n.ShortTag() {
-	case "!!str", "!!timestamp":
-		return n.Value, nil
+	switch tag {
+	case "!!bool", "!!int", "!!float":
 	case "!!null":
 		return nil, nil
+	default:
+		return n.Value, nil
 	}
 	var v any
 	if err := n.Decode(&v); err != nil {
-		return nil, d.errorf(n, "%v", err)
+		return nil, d.errorf(n.Line, "not a value of its YAML type")
 	}
 	switch v := v.(type) {
 	case int:
 		return int64(v), nil
-	case int64, float64, bool, string:
+	case int64, float64, bool:
 		return v, nil
 	}
-	return nil, d.errorf(n, "a %s cannot stand in a manifest", n.ShortTag())
+	return nil, d.errorf(n.Line, "the number is too large")
 }
 
 // interpolate returns the text of a scalar with its slots filled in.
 func (d *decoder) interpolate(n *yaml.Node) (string, error) {
-	var out strings.Builder
-	rest := n.Value
-	for {
-		before, after, found := strings.Cut(rest, slotStart)
-		out.WriteString(before)
-		if !found {
-			return out.String(), nil
-		}
-		number, after, _ := strings.Cut(after, slotEnd)
-		i, err := strconv.Atoi(number)
-		if err != nil || i >= len(d.slots) {
-			return "", d.errorf(n, "a value was cut apart")
-		}
-		s, err := scalarText(d.slots[i])
-		if err != nil {
-			return "", d.errorf(n, "%v", err)
-		}
-		out.WriteString(s)
-		rest = after
+	s, err := fill(n.Value, d.slots)
+	if err != nil {
+		return "", d.errorf(n.Line, "%v", err)
 	}
-}
-
-// wholeSlot reports whether s is nothing but one slot.
-func wholeSlot(s string) (index int, whole bool) {
-	number, ok := strings.CutPrefix(s, slotStart)
-	if !ok {
-		return 0, false
-	}
-	if number, ok = strings.CutSuffix(number, slotEnd); !ok {
-		return 0, false
-	}
-	index, err := strconv.Atoi(number)
-	return index, err == nil
+	return s, nil
 }

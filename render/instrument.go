@@ -15,7 +15,8 @@ import (
 func instrument(t *parse.Tree, source string) {
 	in := instrumenter{file: t.ParseName, source: source}
 	in.list(t.Root)
-	in.count(t.Root)
+	before(t.Root, enterFunc)
+	t.Root.Nodes = append(t.Root.Nodes, action(leaveFunc, t.Root.Pos))
 }
 
 type instrumenter struct{ file, source string }
@@ -36,6 +37,7 @@ func (in *instrumenter) node(n parse.Node) {
 		n.Text = append([]byte(mark(in.file, line)), n.Text...)
 	case *parse.ActionNode:
 		if len(n.Pipe.Decl) == 0 {
+			structured(n.Pipe.Cmds)
 			n.Pipe.Cmds = append(n.Pipe.Cmds, call(slotFunc, n.Pos))
 		}
 	case *parse.IfNode:
@@ -46,17 +48,40 @@ func (in *instrumenter) node(n parse.Node) {
 		in.list(n.ElseList)
 	case *parse.RangeNode:
 		in.list(n.List)
-		in.count(n.List)
+		before(n.List, stepFunc)
 		in.list(n.ElseList)
 	}
 }
 
-// count makes each execution of l cost a step.
-func (in *instrumenter) count(l *parse.ListNode) {
-	step := &parse.ActionNode{NodeType: parse.NodeAction, Pos: l.Pos, Pipe: &parse.PipeNode{
-		NodeType: parse.NodePipe, Pos: l.Pos, Cmds: []*parse.CommandNode{call(stepFunc, l.Pos)},
+// structured gives the functions at the end of a printing pipeline the form that
+// keeps structure. Anywhere else their result is an ordinary string.
+func structured(cmds []*parse.CommandNode) {
+	for i := len(cmds) - 1; i >= 0; i-- {
+		function, ok := cmds[i].Args[0].(*parse.IdentifierNode)
+		if !ok {
+			return
+		}
+		switch function.Ident {
+		case "indent", "nindent":
+			function.Ident = internal + function.Ident
+		case "include", "toJson", "toYaml":
+			function.Ident = internal + function.Ident
+			return
+		default:
+			return
+		}
+	}
+}
+
+// before makes each execution of l begin with a call of function.
+func before(l *parse.ListNode, function string) {
+	l.Nodes = append([]parse.Node{action(function, l.Pos)}, l.Nodes...)
+}
+
+func action(function string, pos parse.Pos) *parse.ActionNode {
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: &parse.PipeNode{
+		NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{call(function, pos)},
 	}}
-	l.Nodes = append([]parse.Node{step}, l.Nodes...)
 }
 
 func call(function string, pos parse.Pos) *parse.CommandNode {
@@ -64,17 +89,6 @@ func call(function string, pos parse.Pos) *parse.CommandNode {
 		parse.NewIdentifier(function).SetPos(pos),
 	}}
 }
-
-// Characters of Unicode's private use area frame slots and marks. A template
-// that holds one is refused, and no value is ever printed, so they cannot be
-// forged.
-const (
-	slotStart = "\uE000"
-	slotEnd   = "\uE001"
-	markStart = "\uE002"
-	markEnd   = "\uE003"
-	reserved  = slotStart + slotEnd + markStart + markEnd
-)
 
 func mark(file string, line int) string {
 	return markStart + file + ":" + strconv.Itoa(line) + markEnd

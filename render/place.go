@@ -7,11 +7,14 @@ import (
 	"strings"
 )
 
-// place says where the text came from that starts at a line of the output.
+// place says where text of the output came from.
 type place struct {
-	output int
-	file   string
-	line   int
+	// from is the first line of the output that begins with this text.
+	from int
+	// output is the line of the output where the text starts, line that of
+	// the file.
+	output, line int
+	file         string
 }
 
 // unmark takes the marks out of a template's output and returns where its
@@ -21,32 +24,40 @@ func unmark(output string) (string, []place) {
 	clean.Grow(len(output))
 	var places []place
 	line := 1
+	blank := true // there is only white space in this line so far
 	for {
 		before, after, found := strings.Cut(output, markStart)
 		clean.WriteString(before)
-		line += strings.Count(before, "\n")
+		if i := strings.LastIndexByte(before, '\n'); i >= 0 {
+			line += strings.Count(before, "\n")
+			blank, before = true, before[i:]
+		}
+		blank = blank && strings.TrimSpace(before) == ""
 		if !found {
 			return clean.String(), places
 		}
 		label, rest, _ := strings.Cut(after, markEnd)
+		p := place{from: line, output: line}
+		if !blank {
+			p.from++
+		}
 		colon := strings.LastIndexByte(label, ':')
-		if number, err := strconv.Atoi(label[colon+1:]); err == nil {
-			places = append(places, place{output: line, file: label[:colon], line: number})
+		p.file = label[:max(colon, 0)]
+		var err error
+		if p.line, err = strconv.Atoi(label[colon+1:]); err == nil {
+			places = append(places, p)
 		}
 		output = rest
 	}
 }
 
-// at returns the file and line of the template that printed a line of output.
-func at(places []place, line int) string {
-	i := sort.Search(len(places), func(i int) bool { return places[i].output > line }) - 1
+// at returns the file and line of the template that printed the start of a
+// line of output.
+func at(places []place, line int) (where string, known bool) {
+	i := sort.Search(len(places), func(i int) bool { return places[i].from > line }) - 1
 	if i < 0 {
-		return "output:" + strconv.Itoa(line)
-	}
-	// Of the marks on one line the first is where the line begins.
-	for i > 0 && places[i-1].output == places[i].output {
-		i--
+		return "", false
 	}
 	p := places[i]
-	return fmt.Sprintf("%s:%d", p.file, p.line+line-p.output)
+	return fmt.Sprintf("%s:%d", p.file, p.line+line-p.output), true
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -9,8 +10,9 @@ import (
 )
 
 // Render returns the manifests of spec in the order in which they are applied.
-// Its errors are about the templates, never about the request, and name the
-// file and where possible the line.
+// Its errors are about the templates and name the file and where possible the
+// line, except for a *workload.Error: then the request holds a name or a path
+// that a template takes as well. No error holds a secret value.
 func (s *Set) Render(spec *workload.Spec, settings Settings) ([]*unstructured.Unstructured, error) {
 	e := s.executors.Get().(*executor) //nolint:forcetypeassert // New makes nothing else
 	defer func() {
@@ -18,30 +20,48 @@ func (s *Set) Render(spec *workload.Spec, settings Settings) ([]*unstructured.Un
 		s.executors.Put(e)
 	}()
 	in := NewInput(spec, settings)
-	var manifests []*unstructured.Unstructured
+	var pods []*unstructured.Unstructured
+	first := ""
 	for _, file := range s.objects {
 		output, err := e.run(file, in)
 		if err != nil {
 			return nil, err
 		}
-		objects, err := decode(output, e.slots)
+		manifests, err := decode(file, output, e.slots)
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range objects {
-			obj := &unstructured.Unstructured{Object: o}
-			pod, err := check(obj)
-			if err == nil {
-				err = seal(obj, pod, in, spec, s.digest)
+		for i := range manifests {
+			here := manifests[i].at(nil)
+			if first != "" {
+				return nil, fmt.Errorf("%s: a second Pod; %s makes one already", here, first)
 			}
+			pod, err := s.finish(&manifests[i], in, spec)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
+				return nil, err
 			}
-			manifests = append(manifests, obj)
+			pods, first = append(pods, pod), here
 		}
 	}
-	if len(manifests) != 1 {
-		return nil, fmt.Errorf("the templates make %d Pods instead of one", len(manifests))
+	if len(pods) == 0 {
+		return nil, fmt.Errorf("%s: no template makes a Pod", strings.Join(s.objects, ", "))
 	}
-	return manifests, nil
+	return pods, nil
+}
+
+// finish checks m and seals it.
+func (s *Set) finish(m *manifest, in *Input, spec *workload.Spec) (*unstructured.Unstructured, error) {
+	if faults := s.check(m.object); len(faults) > 0 {
+		return nil, m.errorOf(faults)
+	}
+	if found := duplicates(m.object); len(found) > 0 {
+		if err := m.collision(found, spec); err != nil {
+			return nil, err
+		}
+		return nil, m.errorOf(twice(found))
+	}
+	if faults := s.seal(m.object, in, spec); len(faults) > 0 {
+		return nil, m.errorOf(faults)
+	}
+	return &unstructured.Unstructured{Object: m.object}, nil
 }

@@ -4,20 +4,25 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"text/template"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Set is a compiled set of templates. It never changes, and it is safe for
 // concurrent use.
 type Set struct {
-	base *template.Template
 	// objects are the files that render to objects, in the order of their names.
 	objects []string
 	digest  string
-	// executors holds copies of base that are bound to the slots of one render.
+	// pod is what a Pod may look like.
+	pod *shape
+	// executors holds copies of the templates that are bound to the slots of one render.
 	executors sync.Pool
 }
 
@@ -28,34 +33,31 @@ func (s *Set) Digest() string { return s.digest }
 // start with an underscore only define parts for the others. The error names
 // the file and the line.
 func Compile(files map[string]string) (*Set, error) {
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-
-	s := &Set{base: template.New("").Option("missingkey=error").Funcs(functions())}
+	sprigs := library()
+	// These functions are for the parser alone; each executor has its own.
+	base := template.New("").Option("missingkey=error").Funcs(new(executor).functions(sprigs))
+	s := &Set{pod: shapes{}.of(reflect.TypeFor[corev1.Pod]())}
 	sum := sha256.New()
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		text := files[name]
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text) // a hash takes everything
 		if i := strings.IndexAny(text, reserved); i >= 0 {
 			return nil, fmt.Errorf("%s:%d: holds a character that is reserved for the renderer", name, lineAt(text, i))
 		}
-		if _, err := s.base.New(name).Parse(text); err != nil {
+		if _, err := base.New(name).Parse(text); err != nil {
 			return nil, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "template: "))
 		}
 		if !strings.HasPrefix(name, "_") {
 			s.objects = append(s.objects, name)
 		}
 	}
-	for _, t := range s.base.Templates() {
+	for _, t := range base.Templates() {
 		if t.Tree != nil {
 			instrument(t.Tree, files[t.ParseName])
 		}
 	}
 	s.digest = hex.EncodeToString(sum.Sum(nil))[:16]
-	s.executors.New = func() any { return newExecutor(s.base) }
+	s.executors.New = func() any { return newExecutor(base, sprigs) }
 	return s, nil
 }
 

@@ -45,6 +45,8 @@ func Parse(req *runnerv1.StartWorkloadRequest) (*workload.Spec, error) {
 // parser collects the faults that it meets.
 type parser struct {
 	violations []workload.Violation
+	// labelFields says where each label stands in the request.
+	labelFields map[string]string
 }
 
 func (p *parser) fault(field, token, format string, args ...any) {
@@ -94,10 +96,11 @@ func (p *parser) id(id string) string {
 	if id == "" {
 		return uuid.NewString()
 	}
-	if !workload.IsID(id) {
+	parsed, ok := workload.ParseRef(id)
+	if !ok {
 		p.fault("workload_id", "invalid_workload_id", "%q is not a UUID in lower case", id)
 	}
-	return id
+	return parsed
 }
 
 func (p *parser) container(field, defaultName string, c *runnerv1.ContainerSpec) workload.Container {
@@ -157,6 +160,7 @@ func (p *parser) readOnlyRoot(field string, c *runnerv1.ContainerSpec) *bool {
 func (p *parser) volume(field string, v *runnerv1.VolumeSpec) workload.Volume {
 	out := workload.Volume{
 		Name:         v.GetName(),
+		Claim:        v.GetPersistentName(),
 		Size:         v.GetSize(),
 		StorageClass: v.GetStorageClass(),
 		Labels:       v.GetLabels(),
@@ -167,7 +171,6 @@ func (p *parser) volume(field string, v *runnerv1.VolumeSpec) workload.Volume {
 		out.Kind = workload.Ephemeral
 	case runnerv1.VolumeKind_VOLUME_KIND_NAMED:
 		out.Kind = workload.Named
-		out.Claim = v.GetPersistentName()
 		if out.Claim == "" {
 			out.Claim = v.GetName()
 		}
@@ -180,19 +183,21 @@ func (p *parser) volume(field string, v *runnerv1.VolumeSpec) workload.Volume {
 // labels merges the two places where a request may carry labels.
 func (p *parser) labels(req *runnerv1.StartWorkloadRequest) map[string]string {
 	labels := make(map[string]string, len(req.GetLabels()))
+	p.labelFields = make(map[string]string, len(req.GetLabels()))
 	for key, value := range req.GetLabels() {
-		labels[key] = value
+		labels[key], p.labelFields[key] = value, "labels["+key+"]"
 	}
-	for prop, value := range req.GetAdditionalProperties() {
+	for _, prop := range sortedKeys(req.GetAdditionalProperties()) {
 		key, isLabel := strings.CutPrefix(prop, labelProperty)
 		if !isLabel {
 			continue
 		}
-		if other, both := labels[key]; both && other != value {
+		value := req.GetAdditionalProperties()[prop]
+		if other, both := labels[key]; !both {
+			labels[key], p.labelFields[key] = value, property("", prop)
+		} else if other != value {
 			p.fault(property("", prop), "conflicting_label", "labels gives %q another value", key)
-			continue
 		}
-		labels[key] = value
 	}
 	return labels
 }

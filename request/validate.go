@@ -1,7 +1,6 @@
 package request
 
 import (
-	"fmt"
 	"iter"
 	"net/netip"
 	"path"
@@ -112,22 +111,31 @@ func (p *parser) checkVolumes(spec *workload.Spec) {
 			p.fault(field+".name", "duplicate_volume_name", "%s and %s are both named %q", first, field, v.Name)
 		}
 		names[v.Name] = field
-		if v.Kind == workload.Named && len(validation.IsDNS1123Subdomain(v.Claim)) > 0 {
+		if v.Kind == workload.Named && v.Claim != v.Name && len(validation.IsDNS1123Subdomain(v.Claim)) > 0 {
 			p.fault(field+".persistent_name", "invalid_claim_name", "%q is not a DNS subdomain", v.Claim)
 		}
 		if v.Size == "" {
 			continue
 		}
-		if q, err := resource.ParseQuantity(v.Size); err != nil || q.Sign() <= 0 {
+		if !isSize(v.Size) {
 			p.fault(field+".size", "invalid_size", "%q is not a quantity above zero, such as 10Gi", v.Size)
 		}
 	}
 }
 
+// isSize reports whether s is a quantity above zero.
+func isSize(s string) bool {
+	if !workload.IsShortQuantity(s) {
+		return false
+	}
+	q, err := resource.ParseQuantity(s)
+	return err == nil && q.Sign() > 0
+}
+
 func (p *parser) checkLabels(spec *workload.Spec) {
 	identity := workload.IdentityLabels(spec.ID)
 	for _, key := range sortedKeys(spec.Labels) {
-		field, value := fmt.Sprintf("labels[%s]", key), spec.Labels[key]
+		field, value := p.labelFields[key], spec.Labels[key]
 		if workload.IsReservedLabel(key) && identity[key] != value {
 			p.fault(field, "reserved_label", "only the runner sets this label")
 			continue

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -49,9 +50,11 @@ func translate(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &translated{status: status.New(codes.DeadlineExceeded, "deadline_exceeded: the call took longer than its deadline"), cause: err}
+		late := workload.Errorf(workload.Unavailable, "deadline_exceeded", "the call took longer than its deadline")
+		return &translated{status: statusOf(codes.DeadlineExceeded, late), cause: err}
 	case errors.Is(err, context.Canceled):
-		return &translated{status: status.New(codes.Canceled, "cancelled: the caller went away"), cause: err}
+		gone := workload.Errorf(workload.Aborted, "cancelled", "the caller went away")
+		return &translated{status: statusOf(codes.Canceled, gone), cause: err}
 	}
 	if s, isStatus := status.FromError(err); isStatus && s.Code() == codes.Unimplemented {
 		return translate(workload.Errorf(workload.Unimplemented, "rpc_unimplemented", "this version of the runner does not have it: %s", s.Message()))
@@ -60,17 +63,21 @@ func translate(err error) error {
 	return &translated{status: newStatus(internal), cause: err}
 }
 
-func newStatus(e *workload.Error) *status.Status {
-	s := status.New(code(e.Kind), e.Error())
+func newStatus(e *workload.Error) *status.Status { return statusOf(code(e.Kind), e) }
+
+// Bounds of what a caller is told, in bytes. It travels in a trailer, as message
+// and as details, and clients in Java and C take no more than 8 KiB of those.
+const (
+	maxMessage    = 1 << 10
+	maxViolation  = 256
+	maxViolations = 3 << 10
+)
+
+func statusOf(c codes.Code, e *workload.Error) *status.Status {
+	s := status.New(c, cut(e.Error(), maxMessage))
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: strings.ToUpper(e.Token), Domain: errorDomain}}
 	if len(e.Violations) > 0 {
-		bad := &errdetails.BadRequest{}
-		for _, v := range e.Violations {
-			bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{
-				Field: v.Field, Description: v.Message, Reason: strings.ToUpper(v.Token),
-			})
-		}
-		details = append(details, bad)
+		details = append(details, badRequest(e.Violations))
 	}
 	if e.RetryAfter > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)})
@@ -79,6 +86,30 @@ func newStatus(e *workload.Error) *status.Status {
 		return detailed
 	}
 	return s
+}
+
+// badRequest lists every field at fault, as far as there is room.
+func badRequest(violations []workload.Violation) *errdetails.BadRequest {
+	bad := &errdetails.BadRequest{}
+	size := 0
+	for _, v := range violations {
+		fault := &errdetails.BadRequest_FieldViolation{
+			Field: cut(v.Field, maxViolation), Description: cut(v.Message, maxViolation), Reason: strings.ToUpper(v.Token),
+		}
+		if size += proto.Size(fault); size > maxViolations {
+			break
+		}
+		bad.FieldViolations = append(bad.FieldViolations, fault)
+	}
+	return bad
+}
+
+// cut shortens s to a number of bytes, and shows that it did.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
 func code(k workload.Kind) codes.Code {

@@ -47,11 +47,11 @@ func (s *Server) deletePod(ctx context.Context, ref string, grace *int64) error 
 
 // TouchWorkload notes that the workload is in use.
 func (s *Server) TouchWorkload(ctx context.Context, req *runnerv1.TouchWorkloadRequest) (*runnerv1.TouchWorkloadResponse, error) {
-	id, ok := workload.ParseRef(req.GetWorkloadId())
-	if !ok {
-		return nil, workload.NoSuchWorkload(req.GetWorkloadId())
+	state, err := s.find(req.GetWorkloadId())
+	if err != nil {
+		return nil, err
 	}
-	if err := s.writer.Touch(ctx, id, time.Now()); err != nil {
+	if err := s.writer.Touch(ctx, state.ID, state.UID, time.Now()); err != nil {
 		return nil, err
 	}
 	return &runnerv1.TouchWorkloadResponse{}, nil

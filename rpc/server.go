@@ -26,13 +26,13 @@ func (f RenderFunc) Render(spec *workload.Spec) ([]*unstructured.Unstructured, e
 
 // Writer changes the cluster.
 type Writer interface {
-	// Start applies a Pod and returns its UID.
-	Start(ctx context.Context, pod *unstructured.Unstructured) (uid string, err error)
+	// Start creates a Pod and returns it as the cluster then has it.
+	Start(ctx context.Context, pod *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// Delete deletes the Pod of a workload; grace is in seconds, nil means the
 	// Pod's own.
 	Delete(ctx context.Context, id string, grace *int64) error
-	// Touch notes that a workload was in use.
-	Touch(ctx context.Context, id string, at time.Time) error
+	// Touch notes that a workload, whose Pod has the UID, was in use.
+	Touch(ctx context.Context, id, uid string, at time.Time) error
 }
 
 // Reader answers from memory.
@@ -41,16 +41,18 @@ type Reader interface {
 	List(with map[string]string) []*workload.State
 }
 
-// Awaiter holds an answer back until reads show what was written.
-type Awaiter interface {
-	AwaitCreated(ctx context.Context, id, uid string)
+// Follower makes reads show what was written.
+type Follower interface {
+	// Wrote shows a Pod that the watch has not brought yet.
+	Wrote(pod *unstructured.Unstructured)
+	// AwaitDeleted returns once reads show that a Pod is gone, or going.
 	AwaitDeleted(ctx context.Context, id string, goingIsEnough bool)
 }
 
-// Workloads is the live side: reads, and waits for writes to be readable.
+// Workloads is the live side: reads that show the caller's own writes.
 type Workloads interface {
 	Reader
-	Awaiter
+	Follower
 }
 
 // Server is the RunnerService. The RPCs that it does not have yet answer

@@ -9,8 +9,8 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// StartWorkload renders the request and applies the Pod. It answers once reads
-// show it.
+// StartWorkload renders the request and creates the Pod. From its
+// answer on, reads show it.
 func (s *Server) StartWorkload(ctx context.Context, req *runnerv1.StartWorkloadRequest) (*runnerv1.StartWorkloadResponse, error) {
 	spec, err := request.Parse(req)
 	if err != nil {
@@ -26,11 +26,11 @@ func (s *Server) StartWorkload(ctx context.Context, req *runnerv1.StartWorkloadR
 	if err != nil {
 		return nil, fmt.Errorf("rendering workload %s: %w", spec.ID, err)
 	}
-	uid, err := s.writer.Start(ctx, manifests[0])
+	pod, err := s.writer.Start(ctx, manifests[0])
 	if err != nil {
 		return nil, err
 	}
-	s.workloads.AwaitCreated(ctx, spec.ID, uid)
+	s.workloads.Wrote(pod)
 	return started(spec), nil
 }
 

@@ -22,7 +22,7 @@ const (
 	AnnotationTemplates = "agyn.io/templates-digest"
 )
 
-// FieldManager is the prefix of every field manager of the runner.
+// FieldManager owns every field that the runner writes.
 const FieldManager = "k8s-runner"
 
 const podPrefix = "workload-"

@@ -9,6 +9,7 @@ package golden
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -128,13 +129,32 @@ func Stream(manifests []*unstructured.Unstructured) ([]byte, error) {
 		if i > 0 {
 			out.WriteString("---\n")
 		}
-		doc, err := yaml.Marshal(m.Object)
+		doc, err := document(m.Object)
 		if err != nil {
 			return nil, fmt.Errorf("writing %s %s: %w", m.GetKind(), m.GetName(), err)
 		}
 		out.Write(doc)
 	}
 	return out.Bytes(), nil
+}
+
+// document is obj as YAML or, where YAML does not bring it back unchanged, as
+// JSON, which is YAML as well. U+0085 is such a case: a line break that the
+// writer does not escape.
+func document(obj any) ([]byte, error) {
+	asJSON, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := yaml.JSONToYAML(asJSON)
+	if err != nil {
+		return nil, err
+	}
+	if back, err := yaml.YAMLToJSON(doc); err == nil && bytes.Equal(back, asJSON) {
+		return doc, nil
+	}
+	doc, err = json.MarshalIndent(obj, "", "  ")
+	return append(bytes.ReplaceAll(doc, []byte("\u0085"), []byte(`\u0085`)), '\n'), err
 }
 
 // hideDigest keeps a change of one template from changing every case.

@@ -1,0 +1,177 @@
+package applier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+const id = "00000000-0000-4000-8000-00000000000a"
+
+// pod is the Pod of the test workload, started by the request with a digest.
+func pod(digest string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	p := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
+	p.SetName("workload-" + id)
+	p.SetNamespace("workloads")
+	p.SetAnnotations(map[string]string{"agyn.io/request-digest": digest})
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func terminating(p *unstructured.Unstructured) {
+	now := metav1.Now()
+	p.SetDeletionTimestamp(&now)
+}
+
+func withUID(p *unstructured.Unstructured) { p.SetUID("uid") }
+
+// cluster is an API server with objects.
+func cluster(objects ...runtime.Object) (*Applier, *fake.FakeDynamicClient) {
+	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)
+	return New(client, "workloads"), client
+}
+
+func podsResource() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }
+
+// answers makes every call of verb fail with err.
+func answers(client *fake.FakeDynamicClient, verb string, err error) {
+	client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+func TestStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		there []runtime.Object
+		want  verdict
+	}{
+		"nothing is there":         {nil, verdict{}},
+		"the same request":         {[]runtime.Object{pod("digest", withUID)}, verdict{}},
+		"another request":          {[]runtime.Object{pod("other", withUID)}, verdict{workload.AlreadyExists, "workload_exists", 0}},
+		"a Pod of someone else":    {[]runtime.Object{pod("", withUID)}, verdict{workload.AlreadyExists, "workload_exists", 0}},
+		"the same, but going":      {[]runtime.Object{pod("digest", withUID, terminating)}, verdict{workload.FailedPrecondition, "workload_terminating", 2 * time.Second}},
+		"another, that is going":   {[]runtime.Object{pod("other", withUID, terminating)}, verdict{workload.FailedPrecondition, "workload_terminating", 2 * time.Second}},
+		"a Pod of another name":    {[]runtime.Object{pod("other", func(p *unstructured.Unstructured) { p.SetName("workload-b") })}, verdict{}},
+		"one in another namespace": {[]runtime.Object{pod("other", func(p *unstructured.Unstructured) { p.SetNamespace("others") })}, verdict{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, client := cluster(c.there...)
+			got, err := a.Start(context.Background(), pod("digest"))
+			wantVerdict(t, err, c.want)
+			if err == nil && (got.GetName() != "workload-"+id || got.GetAnnotations()["agyn.io/request-digest"] != "digest") {
+				t.Errorf("the Pod is %v", got)
+			}
+			if len(c.there) == 1 && c.want.Token != "" {
+				now, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("workloads").Get(context.Background(), "workload-"+id, metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.there[0].(*unstructured.Unstructured).Object, now.Object); diff != "" {
+					t.Errorf("the Pod was changed (-was +is):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func wantVerdict(t *testing.T, err error, want verdict) {
+	t.Helper()
+	var got verdict
+	var e *workload.Error
+	if errors.As(err, &e) {
+		got = verdict{e.Kind, e.Token, e.RetryAfter}
+	} else if err != nil {
+		t.Errorf("the error is %v", err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("verdict (-want +got):\n%s", diff)
+	}
+}
+
+func TestStartWhileThePodGoes(t *testing.T) {
+	a, client := cluster()
+	answers(client, "create", apierrors.NewAlreadyExists(podsResource(), "workload-"+id))
+	_, err := a.Start(context.Background(), pod("digest")) // there at first, and then not
+	wantVerdict(t, err, verdict{workload.Unavailable, "changed_meanwhile", time.Second})
+}
+
+func TestStartExplains(t *testing.T) {
+	a, client := cluster()
+	answers(client, "create", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "workloads"))
+	_, err := a.Start(context.Background(), pod("digest"))
+	wantVerdict(t, err, verdict{workload.FailedPrecondition, "namespace_missing", 0})
+}
+
+func TestDelete(t *testing.T) {
+	zero := int64(0)
+	for name, grace := range map[string]*int64{"the Pod's own": nil, "none": &zero} {
+		t.Run(name, func(t *testing.T) {
+			a, client := cluster(pod("digest"))
+			if err := a.Delete(context.Background(), id, grace); err != nil {
+				t.Fatal(err)
+			}
+			deletion := client.Actions()[0].(clienttesting.DeleteActionImpl)
+			if diff := cmp.Diff(grace, deletion.DeleteOptions.GracePeriodSeconds); diff != "" || deletion.Name != "workload-"+id || deletion.Namespace != "workloads" {
+				t.Errorf("it deletes %s/%s with %v", deletion.Namespace, deletion.Name, deletion.DeleteOptions)
+			}
+			// It is gone now.
+			wantVerdict(t, a.Delete(context.Background(), id, grace), verdict{workload.NotFound, "workload_not_found", 0})
+		})
+	}
+	a, client := cluster(pod("digest"))
+	answers(client, "delete", apierrors.NewServiceUnavailable("x"))
+	wantVerdict(t, a.Delete(context.Background(), id, nil), verdict{workload.Unavailable, "kubernetes_unavailable", time.Second})
+}
+
+func TestTouch(t *testing.T) {
+	at := time.Date(2001, 2, 3, 4, 5, 6, 7, time.FixedZone("", 3600))
+	a, client := cluster()
+	var sent map[string]any
+	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch := action.(clienttesting.PatchAction)
+		if patch.GetPatchType() != types.ApplyPatchType || patch.GetName() != "workload-"+id {
+			t.Errorf("it is %v", patch)
+		}
+		return true, pod("digest"), json.Unmarshal(patch.GetPatch(), &sent)
+	})
+	if err := a.Touch(context.Background(), id, "uid", at); err != nil {
+		t.Fatal(err)
+	}
+	// Nothing but the note, and the UID, which keeps it from making a new Pod.
+	want := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{
+		"name": "workload-" + id, "uid": "uid", "annotations": map[string]any{"agyn.io/touched-at": "2001-02-03T03:05:06.000000007Z"},
+	}}
+	if diff := cmp.Diff(want, sent); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTouchOfWhatIsGone(t *testing.T) {
+	for name, err := range map[string]error{
+		"the Pod":  apierrors.NewNotFound(podsResource(), "workload-"+id),
+		"this UID": apierrors.NewConflict(podsResource(), "workload-"+id, errors.New("uid mismatch")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, client := cluster()
+			answers(client, "patch", err)
+			wantVerdict(t, a.Touch(context.Background(), id, "uid", time.Now()), verdict{workload.NotFound, "workload_not_found", 0})
+		})
+	}
+	a, client := cluster()
+	answers(client, "patch", apierrors.NewTooManyRequests("x", 3))
+	wantVerdict(t, a.Touch(context.Background(), id, "uid", time.Now()), verdict{workload.Unavailable, "kubernetes_unavailable", 3 * time.Second})
+}

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"maps"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// writtenLimit bounds how long a written Pod is shown that the watch never
+// brings, because it was deleted while the watch was broken.
+const writtenLimit = 10 * time.Second
+
+// written holds the Pods that were written and have not come through the watch
+// yet, so that a caller sees its own start without waiting for it.
+type written struct {
+	pods map[string]writtenPod
+	// version is the highest resource version that came through the watch. The
+	// API server's versions are numbers that grow over all objects.
+	version int64
+}
+
+type writtenPod struct {
+	object  *unstructured.Unstructured
+	version int64
+	at      time.Time
+}
+
+// Wrote makes reads show a Pod as the API server returned it, until the watch
+// brings it.
+func (p *Pods) Wrote(pod *unstructured.Unstructured) {
+	version := number(pod.GetResourceVersion())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.written.pods, func(_ string, w writtenPod) bool { return time.Since(w.at) > writtenLimit })
+	if version > p.written.version {
+		p.written.pods[pod.GetName()] = writtenPod{object: pod, version: version, at: time.Now()}
+	}
+}
+
+// observed forgets what the watch has brought. The caller holds p.mu.
+func (p *Pods) observed(pod *corev1.Pod) {
+	p.written.version = max(p.written.version, number(pod.ResourceVersion))
+	if w, ok := p.written.pods[pod.Name]; ok && w.version <= p.written.version {
+		delete(p.written.pods, pod.Name)
+	}
+}
+
+// writtenNamed returns the written Pod called name, or nil.
+func (p *Pods) writtenNamed(name string) *corev1.Pod {
+	p.mu.Lock()
+	w, ok := p.written.pods[name]
+	p.mu.Unlock()
+	if !ok || time.Since(w.at) > writtenLimit {
+		return nil
+	}
+	return typed(w.object)
+}
+
+func (p *Pods) writtenPods() map[string]*corev1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[string]*corev1.Pod, len(p.written.pods))
+	for name, w := range p.written.pods {
+		if time.Since(w.at) > writtenLimit {
+			delete(p.written.pods, name)
+			continue
+		}
+		if pod := typed(w.object); pod != nil {
+			out[name] = pod
+		}
+	}
+	return out
+}
+
+func typed(obj *unstructured.Unstructured) *corev1.Pod {
+	pod := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pod); err != nil {
+		return nil // the API server returned it, so it is a Pod
+	}
+	return pod
+}
+
+// number is a resource version as a number; one that is none counts as the
+// lowest, so that the watch decides alone.
+func number(resourceVersion string) int64 {
+	n, err := strconv.ParseInt(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,162 @@
+package config
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// values has three values for each setting and reads it back.
+func values() map[string]struct {
+	of   [3]string
+	read func(Config) any
+	want [3]any
+} {
+	type row = struct {
+		of   [3]string
+		read func(Config) any
+		want [3]any
+	}
+	text := func(a, b, c string, read func(Config) any) row { return row{[3]string{a, b, c}, read, [3]any{a, b, c}} }
+	return map[string]row{
+		"grpc.address":            text(":1", ":2", "127.0.0.1:3", func(c Config) any { return c.GRPC.Address }),
+		"kube.namespace":          text("a", "b", "c", func(c Config) any { return c.Kube.Namespace }),
+		"kube.kubeconfig":         text("/a", "/b", "/c", func(c Config) any { return c.Kube.Kubeconfig }),
+		"kube.qps":                {[3]string{"1", "2.5", "3e2"}, func(c Config) any { return c.Kube.QPS }, [3]any{float32(1), float32(2.5), float32(300)}},
+		"kube.burst":              {[3]string{"1", "2", "3"}, func(c Config) any { return c.Kube.Burst }, [3]any{1, 2, 3}},
+		"log.level":               text("debug", "warn", "error", func(c Config) any { return c.Log.Level }),
+		"log.format":              text("json", "text", "json", func(c Config) any { return c.Log.Format }),
+		"workload.fs_group":       {[3]string{"1", "2", "4294967294"}, func(c Config) any { return c.Workload.FSGroup }, [3]any{int64(1), int64(2), int64(4294967294)}},
+		"catalog.path":            text("/a", "/b", "/c", func(c Config) any { return c.Catalog.Path }),
+		"volumes.storage_class":   text("a", "b", "c", func(c Config) any { return c.Volumes.StorageClass }),
+		"volumes.size":            text("1Gi", "2Gi", "3Gi", func(c Config) any { return c.Volumes.Size }),
+		"gateway.address":         text("a:1", "b:2", "c:3", func(c Config) any { return c.Gateway.Address }),
+		"gateway.service_token":   text("a", "b", "", func(c Config) any { return c.Gateway.ServiceToken }),
+		"ziti.enabled":            {[3]string{"true", "false", "1"}, func(c Config) any { return c.Ziti.Enabled }, [3]any{true, false, true}},
+		"ziti.enrollment_timeout": {[3]string{"1s", "2m", "3h"}, func(c Config) any { return c.Ziti.EnrollmentTimeout }, [3]any{time.Second, 2 * time.Minute, 3 * time.Hour}},
+		"capabilities.implementations": {
+			[3]string{`{"docker":"a"}`, `{"x":"b"}`, `{"docker":"c","y":"d"}`},
+			func(c Config) any { return c.Capabilities.Implementations },
+			[3]any{map[string]string{"docker": "a"}, map[string]string{"x": "b"}, map[string]string{"docker": "c", "y": "d"}},
+		},
+	}
+}
+
+// TestPrecedence makes each setting in each set of places: the last one counts,
+// alone.
+func TestPrecedence(t *testing.T) {
+	all := values()
+	for _, s := range settings() {
+		v, known := all[s.key]
+		if !known {
+			t.Errorf("the test knows no values of %s", s.key)
+			continue
+		}
+		t.Run(s.key, func(t *testing.T) {
+			for places := range 8 {
+				m := made{}
+				var want any
+				for i, place := range []source{inFile, inEnv, inFlag} {
+					if places&(1<<i) == 0 || (place == inFlag && s.secret) {
+						continue
+					}
+					m[place] = map[string]string{s.key: v.of[i]}
+					want = v.want[i]
+				}
+				if want == nil {
+					continue
+				}
+				c, err := load(t, m)
+				if err != nil {
+					t.Fatalf("%v: %v", m, err)
+				}
+				if diff := cmp.Diff(want, v.read(c)); diff != "" {
+					t.Errorf("%v (-want +got):\n%s", m, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestSecretsHaveNoFlag(t *testing.T) {
+	for _, s := range settings() {
+		if s.key == "gateway.service_token" && !s.secret {
+			t.Error("the service token is no secret")
+		}
+		if s.usage == "" && !s.secret {
+			t.Errorf("%s has no help", s.key)
+		}
+	}
+}
+
+// TestDefaults has the names and defaults that existing deployments rely on.
+func TestDefaults(t *testing.T) {
+	names := map[string]string{
+		"GRPC_ADDR": "grpc.address", "KUBE_NAMESPACE": "kube.namespace", "ZITI_ENABLED": "ziti.enabled",
+		"GATEWAY_ADDRESS": "gateway.address", "SERVICE_TOKEN": "gateway.service_token", "ZITI_ENROLLMENT_TIMEOUT": "ziti.enrollment_timeout",
+		"PVC_STORAGE_CLASS": "volumes.storage_class", "PVC_STORAGE_SIZE": "volumes.size", "CATALOG_PATH": "catalog.path",
+		"CAPABILITY_IMPLEMENTATIONS": "capabilities.implementations", "LOG_LEVEL": "log.level",
+	}
+	for env, key := range names {
+		if got := envOf(t, key); got != env {
+			t.Errorf("%s is read from %s instead of %s", key, got, env)
+		}
+	}
+	got, err := check(t, Sources{Environ: []string{"KUBE_NAMESPACE=workloads", "PATH=/bin", "K8S_RUNNER_SERVICE_HOST=10.0.0.1", "HOME"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		GRPC:     GRPC{Address: ":50051"},
+		Kube:     Kube{Namespace: "workloads", QPS: 500, Burst: 1000},
+		Log:      Log{Level: "info", Format: "text"},
+		Workload: Workload{FSGroup: 1000},
+		Volumes:  Volumes{Size: "10Gi"},
+		Gateway:  Gateway{Address: "gateway:8080"},
+		Ziti:     Ziti{EnrollmentTimeout: 2 * time.Minute},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+// TestEmptyVariablesAreUnset, as a Helm chart writes them for empty values.
+func TestEmptyVariablesAreUnset(t *testing.T) {
+	var environ []string
+	for _, s := range settings() {
+		if s.key != "kube.namespace" {
+			environ = append(environ, s.env+"=")
+		}
+	}
+	want, err := check(t, Sources{Environ: []string{"KUBE_NAMESPACE=workloads"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := check(t, Sources{Environ: append(environ, "KUBE_NAMESPACE=workloads")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEmptySections are what is left when every line of one is a comment.
+func TestEmptySections(t *testing.T) {
+	var text string
+	for _, section := range []string{"grpc", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities"} {
+		text += section + ":\n"
+	}
+	for _, text := range []string{"", "# nothing\n", text, "log: {level: }\n"} {
+		got, err := check(t, Sources{File: fileOf(t, text), Environ: []string{"KUBE_NAMESPACE=workloads"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Default()
+		want.Kube.Namespace = "workloads"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}

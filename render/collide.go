@@ -1,0 +1,74 @@
+package render
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// collision returns an InvalidArgument error for the duplicates of which the
+// request has one and the templates the other, and nil if there are none. A
+// request alone has none: they were refused before.
+func (m *manifest) collision(found []duplicate, spec *workload.Spec) error {
+	var violations []workload.Violation
+	for _, d := range found {
+		if field, token := requested(spec, d); field != "" {
+			violations = append(violations, workload.Violation{
+				Field: field, Token: token,
+				Message: fmt.Sprintf("the runner's template has %q in its %s as well (%s)", d.key, d.list, m.at(d.path)),
+			})
+		}
+	}
+	return workload.Invalid(violations)
+}
+
+// requested returns the field of the request that an entry comes from, or "".
+func requested(spec *workload.Spec, d duplicate) (field, token string) {
+	if d.list == listVolumes {
+		i := slices.IndexFunc(spec.Volumes, func(v workload.Volume) bool { return v.Name == d.key })
+		return entry("volumes", i, ".name"), "duplicate_volume_name"
+	}
+	name := d.container
+	if d.list == listContainers {
+		name = d.key
+	}
+	field, c := containerNamed(spec, name)
+	if c == nil {
+		return "", ""
+	}
+	switch d.list {
+	case listContainers:
+		return field + ".name", "duplicate_container_name"
+	case listEnv:
+		if slices.ContainsFunc(c.Env, func(e workload.EnvVar) bool { return e.Name == d.key }) {
+			return field + ".env", "duplicate_env_name"
+		}
+	case listMounts:
+		i := slices.IndexFunc(c.Mounts, func(m workload.Mount) bool { return path.Clean(m.Path) == d.key })
+		return entry(field+".mounts", i, ".mount_path"), "duplicate_mount_path"
+	}
+	return "", ""
+}
+
+func entry(list string, i int, field string) string {
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s[%d]%s", list, i, field)
+}
+
+func containerNamed(spec *workload.Spec, name string) (field string, c *workload.Container) {
+	if spec.Main.Name == name {
+		return "main", &spec.Main
+	}
+	named := func(c workload.Container) bool { return c.Name == name }
+	if i := slices.IndexFunc(spec.Sidecars, named); i >= 0 {
+		return entry("sidecars", i, ""), &spec.Sidecars[i]
+	}
+	if i := slices.IndexFunc(spec.Inits, named); i >= 0 {
+		return entry("init_containers", i, ""), &spec.Inits[i]
+	}
+	return "", nil
+}
