@@ -202,20 +202,21 @@ func clearPods(b *testing.B, namespace string) {
 	})
 }
 
-// awaitIdle waits until the machine has done what a turn left to do: the
-// cluster's controllers go on for seconds after it.
+// awaitIdle waits until the machine has done what a turn left to do, since the
+// cluster's controllers go on for seconds after it. On a machine that has other
+// work it gives up waiting and says so.
 func awaitIdle(b *testing.B) {
 	b.Helper()
-	const window, quiet = 500 * time.Millisecond, 0.8
-	eventually(b, 2*time.Minute, "the machine is idle", func() error {
+	const window, quiet, patience = 500 * time.Millisecond, 0.7, 30
+	for range patience {
 		idle, total := cpuTime(b)
 		time.Sleep(window)
 		idleAfter, totalAfter := cpuTime(b)
-		if share := (idleAfter - idle) / (totalAfter - total); share < quiet {
-			return fmt.Errorf("it is idle %.0f %% of the time", 100*share)
+		if (idleAfter-idle)/(totalAfter-total) > quiet {
+			return
 		}
-		return nil
-	})
+	}
+	b.Log("the machine does not get idle: the figures are noisy")
 }
 
 // cpuTime returns the machine's idle and whole CPU time, in ticks.

@@ -120,7 +120,7 @@ func stopAndSeeGone(t *testing.T, r *runner, id string) {
 	eventually(t, 30*time.Second, "the workload is gone", func() error {
 		_, err := r.InspectWorkload(t.Context(), &runnerv1.InspectWorkloadRequest{WorkloadId: id})
 		if status.Code(err) != codes.NotFound {
-			return fmt.Errorf("Inspect answers %v", err)
+			return fmt.Errorf("Inspect answers %s", status.Code(err))
 		}
 		return nil
 	})
