@@ -31,10 +31,10 @@ func (a *Applier) explain(err error, doing, name string) error {
 		return workload.Errorf(kind, token, doing+" "+name+": "+format, args...).Because(withoutValues(err))
 	}
 	switch {
+	case denied(err):
+		return fail(workload.FailedPrecondition, "admission_denied", "the admission webhook %s refuses it", webhook(err))
 	case apierrors.IsForbidden(err):
 		return forbidden(err, fail)
-	case apierrors.IsConflict(err) && conflicts(err) != "":
-		return fail(workload.Aborted, "field_conflict", "another writer owns %s", conflicts(err))
 	case apierrors.IsInvalid(err):
 		return fail(workload.FailedPrecondition, "rejected_by_kubernetes", "the API server refuses %s", causes(err))
 	case apierrors.IsNotFound(err) && kindOf(err) == "namespaces":
@@ -43,7 +43,7 @@ func (a *Applier) explain(err error, doing, name string) error {
 		return fail(workload.ResourceExhausted, "object_too_large", "it is larger than Kubernetes stores, which is 1.5 MiB")
 	case apierrors.IsUnauthorized(err):
 		return fail(workload.Unavailable, "runner_credential_rejected", "the API server does not accept the runner's credential")
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return fail(workload.Unavailable, "changed_meanwhile", "something changed in between; try again").Retry(retryUnavailable)
 	case unavailable(err):
 		return fail(workload.Unavailable, "kubernetes_unavailable", "the API server cannot answer now").Retry(delay(err))
@@ -56,18 +56,16 @@ func (a *Applier) explain(err error, doing, name string) error {
 type failure func(kind workload.Kind, token, format string, args ...any) *workload.Error
 
 // forbidden tells apart the four reasons for a 403 by the server's words:
-// its status has the same code and reason for all of them. A webhook's words
-// are its own, and can be those of the others.
+// its status has the same code and reason for all of them. The words of a
+// policy are its own, and can be those of the others.
 func forbidden(err error, fail failure) error {
 	message := err.Error()
 	switch {
-	case webhook(err) != "":
-		return fail(workload.FailedPrecondition, "admission_denied", "the admission webhook %s refuses it", webhook(err))
-	case strings.Contains(message, "exceeded quota"):
+	case strings.Contains(message, " forbidden: exceeded quota"):
 		return fail(workload.ResourceExhausted, "quota_exceeded", "the namespace's resource quota is used up").Retry(retryQuota)
-	case strings.Contains(message, "violates PodSecurity"):
+	case strings.Contains(message, " forbidden: violates PodSecurity"):
 		return fail(workload.FailedPrecondition, "pod_security_denied", "the namespace's Pod Security level does not admit this Pod")
-	case strings.Contains(message, " cannot "):
+	case strings.Contains(message, ` forbidden: User "`):
 		return fail(workload.PermissionDenied, "runner_not_allowed", "the runner's role does not allow it")
 	}
 	return fail(workload.FailedPrecondition, "admission_denied", "an admission rule of the cluster refuses it")
@@ -81,6 +79,13 @@ func unavailable(err error) bool {
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || errors.As(err, &transport)
 }
 
+// passing reports whether the same write may succeed a moment later: the fault
+// passes, or the server changed something of its own in between, such as the
+// use of a quota.
+func passing(err error) bool {
+	return !denied(err) && !tooLarge(err) && (unavailable(err) || apierrors.IsConflict(err))
+}
+
 // delay is when the server asks to be asked again.
 func delay(err error) time.Duration {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
@@ -91,31 +96,22 @@ func delay(err error) time.Duration {
 
 // tooLarge knows what the API server says, and etcd through it.
 func tooLarge(err error) bool {
-	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large")
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large") ||
+		strings.Contains(err.Error(), "trying to send message larger than max")
 }
 
 // causes lists the fields that the server found at fault, without its words.
 func causes(err error) string {
 	var fields []string
 	for _, c := range details(err).Causes {
-		fields = append(fields, c.Field)
+		if c.Field != "" {
+			fields = append(fields, c.Field)
+		}
 	}
 	if len(fields) == 0 {
 		return "the object"
 	}
 	return strings.Join(fields, ", ")
-}
-
-// conflicts lists field and owner of each conflict, such as
-// .spec.nodeName (kubectl). It is empty if no field is in conflict.
-func conflicts(err error) string {
-	var found []string
-	for _, c := range details(err).Causes {
-		if c.Type == metav1.CauseTypeFieldManagerConflict {
-			found = append(found, fmt.Sprintf("%s (%s)", c.Field, between(c.Message, `conflict with "`, `"`)))
-		}
-	}
-	return strings.Join(found, ", ")
 }
 
 func kindOf(err error) string { return details(err).Kind }
@@ -134,11 +130,14 @@ func webhook(err error) string {
 	if name := between(message, `failed calling webhook "`, `"`); name != "" {
 		return name
 	}
-	if strings.Contains(message, `" denied the request`) {
+	if denied(err) {
 		return between(message, `admission webhook "`, `"`)
 	}
 	return ""
 }
+
+// denied reports whether a webhook said no, with whatever code it chose.
+func denied(err error) bool { return strings.Contains(err.Error(), `" denied the request`) }
 
 // between returns what stands between start and end in s.
 func between(s, start, end string) string {

@@ -80,12 +80,13 @@ func TestExplain(t *testing.T) {
 			forbiddenPod(`maximum memory usage per Container is 1Gi, but limit is 2Gi`),
 			verdict{workload.FailedPrecondition, "admission_denied", 0}, "",
 		},
-		"a conflict of fields": {
-			apierrors.NewApplyConflict([]metav1.StatusCause{
-				{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1: ` + secret, Field: ".metadata.labels.team"},
-				{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "other"`, Field: ".spec.nodeName"},
-			}, `Apply failed with 2 conflicts: `+secret),
-			verdict{workload.Aborted, "field_conflict", 0}, ".metadata.labels.team (kubectl), .spec.nodeName (other)",
+		"a webhook's verdict with a code of its own": {
+			&apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: `admission webhook "policy.example" denied the request: ` + secret}},
+			verdict{workload.FailedPrecondition, "admission_denied", 0}, "policy.example",
+		},
+		"a policy whose words are those of RBAC": {
+			apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "workload-x", errors.New("ValidatingAdmissionPolicy 'net' denied request: pods cannot use the host network")),
+			verdict{workload.FailedPrecondition, "admission_denied", 0}, "",
 		},
 		"a conflict on the quota (C29)": {
 			apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "compute", errors.New("the object has been modified")),

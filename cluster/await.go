@@ -37,9 +37,9 @@ func (p *Pods) await(ctx context.Context, name string, seen seen) {
 	w := &waiter{seen: seen, done: make(chan struct{})}
 	p.register(name, w)
 	defer p.unregister(name, w)
-	// What was written is shown already, so it is not gone.
+	// What was written is on its way: what the cache has is older.
 	written := p.writtenNamed(name) != nil
-	if pod, err := p.lister.Get(name); (err == nil || !written) && seen(pod, err != nil) {
+	if pod, err := p.lister.Get(name); !written && seen(pod, err != nil) {
 		return
 	}
 	limit := time.NewTimer(awaitLimit)

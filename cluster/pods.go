@@ -90,8 +90,9 @@ func (p *Pods) List(with map[string]string) []*workload.State {
 	}
 	states := make([]*workload.State, 0, len(cached)+len(pods))
 	for _, pod := range cached {
-		delete(pods, pod.Name)
-		states = append(states, state(pod))
+		if pods[pod.Name] == nil {
+			states = append(states, state(pod))
+		}
 	}
 	for _, pod := range pods {
 		if selector.Matches(labels.Set(pod.Labels)) {
@@ -107,6 +108,11 @@ func trim(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
+	trimPod(pod)
+	return pod, nil
+}
+
+func trimPod(pod *corev1.Pod) {
 	pod.ManagedFields = nil
 	pod.OwnerReferences = nil
 	pod.Spec = corev1.PodSpec{
@@ -115,7 +121,6 @@ func trim(obj any) (any, error) {
 		Volumes:        pod.Spec.Volumes,
 		NodeName:       pod.Spec.NodeName,
 	}
-	return pod, nil
 }
 
 func trimContainers(in []corev1.Container) []corev1.Container {

@@ -24,20 +24,24 @@ type written struct {
 }
 
 type writtenPod struct {
-	object  *unstructured.Unstructured
+	pod     *corev1.Pod
 	version int64
 	at      time.Time
 }
 
 // Wrote makes reads show a Pod as the API server returned it, until the watch
 // brings it.
-func (p *Pods) Wrote(pod *unstructured.Unstructured) {
-	version := number(pod.GetResourceVersion())
+func (p *Pods) Wrote(object *unstructured.Unstructured) {
+	pod, version := &corev1.Pod{}, number(object.GetResourceVersion())
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, pod); err != nil {
+		return // the API server returned it, so it is a Pod
+	}
+	trimPod(pod)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.written.pods, func(_ string, w writtenPod) bool { return time.Since(w.at) > writtenLimit })
 	if version > p.written.version {
-		p.written.pods[pod.GetName()] = writtenPod{object: pod, version: version, at: time.Now()}
+		p.written.pods[pod.Name] = writtenPod{pod: pod, version: version, at: time.Now()}
 	}
 }
 
@@ -52,36 +56,24 @@ func (p *Pods) observed(pod *corev1.Pod) {
 // writtenNamed returns the written Pod called name, or nil.
 func (p *Pods) writtenNamed(name string) *corev1.Pod {
 	p.mu.Lock()
-	w, ok := p.written.pods[name]
-	p.mu.Unlock()
-	if !ok || time.Since(w.at) > writtenLimit {
-		return nil
+	defer p.mu.Unlock()
+	if w, ok := p.written.pods[name]; ok && time.Since(w.at) <= writtenLimit {
+		return w.pod
 	}
-	return typed(w.object)
+	return nil
 }
 
+// writtenPods returns the written Pods by name.
 func (p *Pods) writtenPods() map[string]*corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := make(map[string]*corev1.Pod, len(p.written.pods))
 	for name, w := range p.written.pods {
-		if time.Since(w.at) > writtenLimit {
-			delete(p.written.pods, name)
-			continue
-		}
-		if pod := typed(w.object); pod != nil {
-			out[name] = pod
+		if time.Since(w.at) <= writtenLimit {
+			out[name] = w.pod
 		}
 	}
 	return out
-}
-
-func typed(obj *unstructured.Unstructured) *corev1.Pod {
-	pod := &corev1.Pod{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pod); err != nil {
-		return nil // the API server returned it, so it is a Pod
-	}
-	return pod
 }
 
 // number is a resource version as a number; one that is none counts as the

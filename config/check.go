@@ -41,7 +41,7 @@ func (c *Config) check() error {
 // isSize reports whether s is a quantity above zero. It looks at the length and
 // the exponent before ParseQuantity does, which takes minutes for 1e-99999999.
 func isSize(s string) bool {
-	if !regexp.MustCompile(`^[0-9.]{1,20}(m|[kMGTPE]i?|[eE][0-9]{1,2})?$`).MatchString(s) {
+	if !regexp.MustCompile(`^[0-9.]{1,20}(m|[kMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?$`).MatchString(s) {
 		return false
 	}
 	q, err := resource.ParseQuantity(s)

@@ -62,15 +62,10 @@ func Load(from Sources) (Config, error) {
 	return c, c.check()
 }
 
-// overlay replaces each setting that layer has. Merging would mix the entries
-// of a map from two sources.
+// overlay replaces each setting that layer has.
 func overlay(k, layer *koanf.Koanf) error {
 	for _, s := range settings() {
 		if value := layer.Get(s.key); value != nil {
-			if _, isMap := value.(map[string]any); isMap && !s.entries {
-				return named(s.key, "has a value of the wrong type")
-			}
-			k.Delete(s.key)
 			if err := k.Set(s.key, value); err != nil {
 				return named(s.key, "cannot be set")
 			}

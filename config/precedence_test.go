@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/spf13/pflag"
 	"testing"
 	"time"
 
@@ -80,6 +81,11 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestSecretsHaveNoFlag(t *testing.T) {
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	AddFlags(flags)
+	if flags.Lookup("gateway-service-token") != nil || flags.Lookup("gateway-address") == nil {
+		t.Error("the flags are those of all settings but the secret ones")
+	}
 	for _, s := range settings() {
 		if s.key == "gateway.service_token" && !s.secret {
 			t.Error("the service token is no secret")

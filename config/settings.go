@@ -12,8 +12,6 @@ type setting struct {
 	// secret values are never shown, and have no flag: flags are visible to
 	// every process of the machine.
 	secret bool
-	// entries marks a map.
-	entries bool
 }
 
 // envPrefix starts the variables that belong to the runner alone. It differs
@@ -38,6 +36,6 @@ func settings() []setting {
 		{key: "gateway.service_token", env: "SERVICE_TOKEN", secret: true},
 		{key: "ziti.enabled", env: "ZITI_ENABLED", usage: "serve on the overlay"},
 		{key: "ziti.enrollment_timeout", env: "ZITI_ENROLLMENT_TIMEOUT", usage: "longest time for the enrolment"},
-		{key: "capabilities.implementations", env: "CAPABILITY_IMPLEMENTATIONS", entries: true, usage: `JSON, such as {"docker":"rootless"}`},
+		{key: "capabilities.implementations", env: "CAPABILITY_IMPLEMENTATIONS", usage: `JSON, such as {"docker":"rootless"}`},
 	}
 }

@@ -73,7 +73,7 @@ id=$(k8s-runner run --wait -f "$example")
 echo "$id"
 
 heading "The manifest that was rendered, as the API server has it on record for the runner"
-show "kubectl get pod workload-$id -o yaml   # only what the runner applied"
+show "kubectl get pod workload-$id -o yaml   # only what the runner set"
 kube manifest "$namespace" "workload-$id"
 
 heading "Its strings reached the process byte for byte (the kubelet makes one \$ of two)"

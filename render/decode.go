@@ -79,12 +79,6 @@ func (d *decoder) syntaxError(source string, err error) error {
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
 		_, message, _ = strings.Cut(rest, ": ")
 	}
-	message = strings.Map(func(r rune) rune {
-		if strings.ContainsRune(reserved, r) {
-			return -1
-		}
-		return r
-	}, message)
 	return d.errorf(brokenLine(source), "not YAML: %s", message)
 }
 

@@ -102,6 +102,9 @@ func renderError(t testing.TB, files map[string]string) error {
 	if strings.Contains(err.Error(), secret) {
 		t.Errorf("the error holds a secret: %v", err)
 	}
+	if strings.ContainsAny(err.Error(), "\uE000\uE001\uE002\uE003") {
+		t.Errorf("the error holds a slot or a mark: %q", err)
+	}
 	return err
 }
 

@@ -18,12 +18,11 @@ func (b *budget) printf(format string, args ...any) (string, error) {
 	room := maxOutput - len(format)
 	operands := make([]any, len(args))
 	for i, a := range args {
-		before := b.spent
 		p, err := b.plain(a)
 		if err != nil {
 			return "", err
 		}
-		operands[i] = operand{value: p, weight: b.spent - before, room: &room}
+		operands[i] = operand{value: p, room: &room}
 	}
 	out := fmt.Sprintf(format, operands...)
 	if room < 0 {
@@ -33,24 +32,20 @@ func (b *budget) printf(format string, args ...any) (string, error) {
 }
 
 // operand is an argument of printf that prints no more than there is room for:
-// a width is an order of magnitude a digit, and a verb can name the same
-// argument again and again.
+// a width is an order of magnitude a digit, and each verb can name the same
+// argument.
 type operand struct {
-	value  any
-	weight int
-	room   *int
+	value any
+	room  *int
 }
 
 // Format prints o for one verb.
 func (o operand) Format(s fmt.State, verb rune) {
-	width, _ := s.Width()
-	precision, _ := s.Precision()
-	if *o.room -= o.weight + width + precision; *o.room < 0 {
+	if *o.room < 0 {
 		return
 	}
 	text := fmt.Sprintf(fmt.FormatString(s, verb), o.value)
-	if *o.room -= len(text); *o.room < 0 {
-		return
+	if *o.room -= len(text); *o.room >= 0 {
+		_, _ = s.Write([]byte(text)) // into a buffer of fmt
 	}
-	_, _ = s.Write([]byte(text)) // into a buffer of fmt
 }

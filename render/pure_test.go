@@ -25,11 +25,12 @@ func TestRenderIsPure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, set := range sets {
+		spec := rich
 		if name != "shipped" {
-			rich = specOf(t, someRequest) // the idioms are for this one
+			spec = specOf(t, someRequest) // the idioms are for this one
 		}
 		other := specOf(t, `{workload_id: 00000000-0000-4000-8000-0000000000bb, main: {image: other, cmd: [other]}, additional_properties: {colour: red}}`)
-		want := stream(t, set, rich)
+		want := stream(t, set, spec)
 		var wait sync.WaitGroup
 		for i := range 100 {
 			wait.Go(func() {
@@ -37,7 +38,7 @@ func TestRenderIsPure(t *testing.T) {
 					_, _ = set.Render(other, render.DefaultSettings("others"))
 					return
 				}
-				if got := stream(t, set, rich); !bytes.Equal(got, want) {
+				if got := stream(t, set, spec); !bytes.Equal(got, want) {
 					t.Errorf("%s renders as\n%s\nand then as\n%s", name, want, got)
 				}
 			})

@@ -42,6 +42,9 @@ func Parse(req *runnerv1.StartWorkloadRequest) (*workload.Spec, error) {
 	return spec, nil
 }
 
+// maxViolations bounds an answer: a gRPC status has to fit into a header.
+const maxViolations = 50
+
 // parser collects the faults that it meets.
 type parser struct {
 	violations []workload.Violation
@@ -50,6 +53,9 @@ type parser struct {
 }
 
 func (p *parser) fault(field, token, format string, args ...any) {
+	if len(p.violations) == maxViolations {
+		return
+	}
 	p.violations = append(p.violations, workload.Violation{
 		Field: field, Token: token, Message: fmt.Sprintf(format, args...),
 	})
@@ -209,7 +215,7 @@ func (p *parser) env(field string, env []*runnerv1.EnvVar) []workload.EnvVar {
 	for i, e := range env {
 		if len(validation.IsEnvVarName(e.GetName())) > 0 {
 			p.fault(index(field, i)+".name", "invalid_env_name",
-				"%q is not a name of letters, digits, '_', '-' and '.' that starts with no digit", e.GetName())
+				"%q is not a name of letters, digits, '_', '-' and '.' that starts with no digit", beforeValue(e.GetName()))
 		}
 		p.checkNoNUL(index(field, i)+".value", e.GetValue())
 		if first, seen := at[e.GetName()]; seen {
@@ -220,6 +226,16 @@ func (p *parser) env(field string, env []*runnerv1.EnvVar) []workload.EnvVar {
 		out = append(out, workload.EnvVar{Name: e.GetName(), Value: e.GetValue()})
 	}
 	return out
+}
+
+// beforeValue cuts off what follows an =, which may be a secret value that a
+// caller put into the name.
+func beforeValue(name string) string {
+	name, _, isPair := strings.Cut(name, "=")
+	if isPair {
+		name += "=…"
+	}
+	return name
 }
 
 // cleanPath makes /w and /w/ equal. What is not absolute stays as it is.

@@ -25,6 +25,10 @@ func (p *parser) validate(spec *workload.Spec) {
 	p.checkLabels(spec)
 	p.checkVolumes(spec)
 	p.checkDNS(spec)
+	declared := make(map[string]bool, len(spec.Volumes))
+	for _, v := range spec.Volumes {
+		declared[v.Name] = true
+	}
 	names := map[string]string{}
 	for field, c := range Containers(spec) {
 		p.checkContainer(field, c)
@@ -32,7 +36,7 @@ func (p *parser) validate(spec *workload.Spec) {
 			p.fault(field+".name", "duplicate_container_name", "%s and %s are both named %q", first, field, c.Name)
 		}
 		names[c.Name] = field
-		p.checkMounts(field, c, spec)
+		p.checkMounts(field, c, declared)
 	}
 }
 
@@ -81,7 +85,7 @@ func (p *parser) checkNoNUL(field, text string) {
 	}
 }
 
-func (p *parser) checkMounts(field string, c *workload.Container, spec *workload.Spec) {
+func (p *parser) checkMounts(field string, c *workload.Container, declared map[string]bool) {
 	paths := map[string]string{}
 	for i, m := range c.Mounts {
 		at := index(field+".mounts", i)
@@ -93,8 +97,7 @@ func (p *parser) checkMounts(field string, c *workload.Container, spec *workload
 		default:
 			paths[m.Path] = at
 		}
-		declared := slices.ContainsFunc(spec.Volumes, func(v workload.Volume) bool { return v.Name == m.Volume })
-		if !declared {
+		if !declared[m.Volume] {
 			p.fault(at+".volume", "undeclared_volume", "volumes has no volume %q", m.Volume)
 		}
 	}

@@ -108,7 +108,9 @@ func TestEveryCallIsLoggedOnce(t *testing.T) {
 			t.Errorf("%s is not logged once", name)
 		}
 	}
-	t.Logf("%d of %d RPCs are not there yet", unimplemented, methods.Len())
+	if unimplemented != 8 {
+		t.Errorf("%d RPCs are not there yet; README says which", unimplemented)
+	}
 }
 
 func TestStart(t *testing.T) {
@@ -129,10 +131,11 @@ func TestStart(t *testing.T) {
 		state  *workload.State
 		writes int
 	}{
-		"a new one":                      {nil, 1},
-		"the same again":                 {&workload.State{Digest: spec.Digest}, 0},
-		"the same, going":                {&workload.State{Digest: spec.Digest, Terminating: true}, 1},
-		"another, for the writer to say": {&workload.State{Digest: "another"}, 1},
+		// The cache may be behind: what is there, only the writer can say.
+		"a new one":       {nil, 1},
+		"the same again":  {&workload.State{Digest: spec.Digest}, 1},
+		"the same, going": {&workload.State{Digest: spec.Digest, Terminating: true}, 1},
+		"another":         {&workload.State{Digest: "another"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{states: map[string]*workload.State{}}

@@ -19,9 +19,6 @@ func (s *Server) StartWorkload(ctx context.Context, req *runnerv1.StartWorkloadR
 	if err := unsupported(spec); err != nil {
 		return nil, err
 	}
-	if state, found := s.workloads.Get(spec.ID); found && state.Digest == spec.Digest && !state.Terminating {
-		return started(spec), nil // a retry; nothing is written twice
-	}
 	manifests, err := s.renderer.Render(spec)
 	if err != nil {
 		return nil, fmt.Errorf("rendering workload %s: %w", spec.ID, err)

@@ -19,7 +19,7 @@ func newRoot() *cobra.Command {
 		Use:   "k8s-runner",
 		Short: "Starts workloads as Kubernetes Pods, for a platform that asks over gRPC",
 		Long: `k8s-runner serves the RunnerService: a platform asks for a workload, the runner
-renders its templates into manifests and applies them to Kubernetes. It is also
+renders its templates into manifests and sends them to Kubernetes. It is also
 a client of that service, for people and scripts.`,
 		Example: `  k8s-runner serve --kube-namespace workloads        # the service
   k8s-runner run busybox sh -c 'echo hi; sleep 60'   # a client of it

@@ -188,26 +188,9 @@ func readRequest(path string, stdin io.Reader) (*runnerv1.StartWorkloadRequest, 
 	}
 	req, err := request.Unmarshal(text)
 	if err != nil {
-		return nil, workload.Errorf(workload.InvalidArgument, "invalid_request_file", "%s: %s", path, withoutValue(err))
+		return nil, workload.Errorf(workload.InvalidArgument, "invalid_request_file", "%s: %v", path, err)
 	}
 	return req, nil
-}
-
-// withoutValue says what is wrong with a request without the values that
-// protojson quotes, and without its position, which is one in converted text.
-func withoutValue(err error) string {
-	_, problem, isProto := strings.Cut(err.Error(), "): ")
-	if !isProto {
-		return err.Error()
-	}
-	if kind, wrong := strings.CutPrefix(problem, "invalid value for "); wrong {
-		kind, _, _ = strings.Cut(kind, ":")
-		return "invalid value for " + kind + "; text that YAML takes for a number or a boolean needs quotes"
-	}
-	if strings.HasPrefix(problem, "unexpected token") {
-		return "a text, a list or a mapping stands where one of the others is due"
-	}
-	return problem
 }
 
 func set[T any](field *T, value T, given bool) {

@@ -181,6 +181,8 @@ func newClients(c config.Kube) (kubernetes.Interface, dynamic.Interface, error) 
 	// The API server would compress every event of the watch; in a cluster that
 	// costs both sides more than the bytes.
 	base.DisableCompression = true
+	// Warnings are other people's words about a request's content.
+	base.WarningHandler = rest.NoWarnings{}
 	reads := rest.CopyConfig(base)
 	reads.ContentType = "application/vnd.kubernetes.protobuf"
 	reads.AcceptContentTypes = reads.ContentType + ",application/json"

@@ -19,6 +19,8 @@ import (
 	clientv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
+
+	"github.com/agynio/k8s-runner/workload"
 )
 
 const usage = `usage: kube create-namespace NAME    wait for the old one of the name to go, and for the new one to take Pods
@@ -105,15 +107,18 @@ func manifest(ctx context.Context, pods clientv1.PodInterface, name string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range pod.ManagedFields {
-		if !strings.HasPrefix(entry.Manager, "k8s-runner-") {
+	for i := range pod.ManagedFields {
+		entry := &pod.ManagedFields[i]
+		if entry.Manager != workload.FieldManager || entry.Subresource != "" {
 			continue
 		}
-		applied, err := applycorev1.ExtractPod(pod, entry.Manager)
+		// Extraction knows only fields that were applied; ours were created.
+		entry.Operation = metav1.ManagedFieldsOperationApply
+		ours, err := applycorev1.ExtractPod(pod, entry.Manager)
 		if err != nil {
-			return nil, fmt.Errorf("extracting what %s applied: %w", entry.Manager, err)
+			return nil, fmt.Errorf("extracting what %s made: %w", entry.Manager, err)
 		}
-		return yaml.Marshal(applied)
+		return yaml.Marshal(ours)
 	}
-	return nil, errors.New("no runner applied it")
+	return nil, errors.New("no runner made it")
 }
