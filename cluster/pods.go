@@ -68,13 +68,12 @@ func (p *Pods) WaitForSync(ctx context.Context) error {
 // Get returns the state of workload id. It reports false if there is none.
 func (p *Pods) Get(id string) (*workload.State, bool) {
 	name := workload.PodName(id)
-	// What was written is read first: it leaves when the cache has it.
-	written := p.writtenNamed(name)
-	if pod, err := p.lister.Get(name); err == nil {
+	// What was written is newer than the cache: it leaves when that has it.
+	if pod := p.writtenNamed(name); pod != nil {
 		return state(pod), true
 	}
-	if written != nil {
-		return state(written), true
+	if pod, err := p.lister.Get(name); err == nil {
+		return state(pod), true
 	}
 	return nil, false
 }

@@ -182,6 +182,20 @@ func TestWrittenPodsAreShown(t *testing.T) {
 	})
 }
 
+// TestWrittenPodsReplaceOlderOnes: an earlier Pod of the same name, whose end
+// the watch has not brought yet, hides no new one.
+func TestWrittenPodsReplaceOlderOnes(t *testing.T) {
+	inCluster(t, func(t *testing.T, p *Pods, _ *fake.Clientset) {
+		p.Wrote(asWritten(t, aPod(version("5"), func(p *corev1.Pod) { p.UID = "new" })))
+		if s, ok := p.Get(id); !ok || s.UID != "new" {
+			t.Errorf("Get returns %v", s)
+		}
+		if all := p.List(nil); len(all) != 1 || all[0].UID != "new" {
+			t.Errorf("List returns %v", all)
+		}
+	}, aPod(version("2"), going))
+}
+
 // TestWrittenPodsDoNotComeBack: what the watch has brought already is not shown
 // again, whatever became of it since.
 func TestWrittenPodsDoNotComeBack(t *testing.T) {

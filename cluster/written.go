@@ -11,8 +11,9 @@ import (
 )
 
 // writtenLimit bounds how long a written Pod is shown that the watch never
-// brings, because it was deleted while the watch was broken.
-const writtenLimit = 10 * time.Second
+// brings, because it was deleted while the watch was broken. A caller that is
+// told too early that a workload is gone believes it.
+const writtenLimit = time.Minute
 
 // written holds the Pods that were written and have not come through the watch
 // yet, so that a caller sees its own start without waiting for it.
