@@ -11,6 +11,7 @@ import (
 const (
 	groupService = "service"
 	groupClient  = "client"
+	groupOffline = "offline"
 )
 
 // newRoot returns the command with all its subcommands.
@@ -35,10 +36,11 @@ a client of that service, for people and scripts.`,
 	root.AddGroup(
 		&cobra.Group{ID: groupService, Title: "Service:"},
 		&cobra.Group{ID: groupClient, Title: "Client of a running service:"},
+		&cobra.Group{ID: groupOffline, Title: "For operators, without a cluster:"},
 	)
 	serve := newServe()
 	serve.GroupID = groupService
-	root.AddCommand(serve, newRun(), newPs(), newInspect(), newStop(), newRm(), newExitCodes())
+	root.AddCommand(serve, newRun(), newPs(), newInspect(), newStop(), newRm(), newCatalog(), newExitCodes())
 	root.SetFlagErrorFunc(usage)
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.Args = usageArgs(cmd.Args)

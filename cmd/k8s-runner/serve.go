@@ -80,6 +80,11 @@ func serve(ctx context.Context, c config.Config) error {
 	if c.Ziti.Enabled {
 		return errors.New("ziti.enabled (environment ZITI_ENABLED): this version of the runner has no overlay; unset it to serve on TCP")
 	}
+	if c.Catalog.Path != "" {
+		if _, err := readCatalog(c.Catalog.Path); err != nil {
+			return fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
+		}
+	}
 	renderer, err := newRenderer(c)
 	if err != nil {
 		return err
