@@ -167,19 +167,28 @@ func (r *reader) resources(to *workload.Resources) func(*yaml.Node, string) {
 		for _, pair := range [...]struct{ what, request, limit string }{
 			{"CPU", to.RequestsCPU, to.LimitsCPU}, {"memory", to.RequestsMemory, to.LimitsMemory},
 		} {
-			request, requestErr := resource.ParseQuantity(pair.request)
-			limit, limitErr := resource.ParseQuantity(pair.limit)
-			if requestErr == nil && limitErr == nil && request.Cmp(limit) > 0 {
+			request, hasRequest := quantity(pair.request)
+			limit, hasLimit := quantity(pair.limit)
+			if hasRequest && hasLimit && request.Cmp(limit) > 0 {
 				r.fault(n, path, "the request of %s, %s, is above its limit, %s", pair.what, pair.request, pair.limit)
 			}
 		}
 	}
 }
 
+// quantity parses s. It reports false for what is none, or takes too long.
+func quantity(s string) (resource.Quantity, bool) {
+	if !workload.IsShortQuantity(s) {
+		return resource.Quantity{}, false
+	}
+	q, err := resource.ParseQuantity(s)
+	return q, err == nil
+}
+
 func (r *reader) quantity(to *string) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.text(to)(n, path)
-		if q, err := resource.ParseQuantity(*to); err != nil || q.Sign() < 0 {
+		if q, ok := quantity(*to); !ok || q.Sign() < 0 {
 			r.fault(n, path, "%q is not a quantity such as 500m or 2Gi", *to)
 		}
 	}
@@ -214,7 +223,7 @@ func (r *reader) checkDevice(n *yaml.Node, path, key, value string) {
 	if len(validation.IsQualifiedName(key)) > 0 || !strings.Contains(key, "/") {
 		r.fault(n, path, "%q is not the name of an extended resource such as nvidia.com/gpu", key)
 	}
-	if q, err := resource.ParseQuantity(value); err != nil || q.Sign() <= 0 || q.Value()*1000 != q.MilliValue() {
+	if q, ok := quantity(value); !ok || q.Sign() <= 0 || q.Value()*1000 != q.MilliValue() {
 		r.fault(n, path, "%q is not a whole number above zero", value)
 	}
 }

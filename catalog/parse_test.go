@@ -90,6 +90,7 @@ func TestFaults(t *testing.T) {
 		"name twice":      {text: "flavors:\n  - name: a\n  - name: a", want: []string{"3: flavors[1].name"}},
 		"two defaults":    {text: "storageClasses:\n  - {name: a, default: true}\n  - {name: b, default: true}", want: []string{"3: storageClasses[1].name"}},
 		"bad quantity":    {text: "flavors:\n  - name: a\n    resources:\n      limitsCpu: lots", want: []string{"4: flavors[0].resources.limitsCpu"}},
+		"endless":         {text: "flavors:\n  - name: a\n    resources: {limitsCpu: 1e-99999999}\n    devices: {x.y/gpu: 1e-99999999}", want: []string{"3: flavors[0].resources.limitsCpu", "4: flavors[0].devices.x.y/gpu"}},
 		"above its limit": {text: "flavors:\n  - name: a\n    resources: {requestsCpu: 2, limits_cpu: 1500m}", want: []string{"3: flavors[0].resources"}},
 		"bad flag":        {text: "flavors:\n  - {name: a, default: maybe}", want: []string{"2: flavors[0].default"}},
 		"bad label":       {text: "flavors:\n  - name: a\n    nodeSelector: {pool: 'a b'}", want: []string{"3: flavors[0].nodeSelector.pool"}},

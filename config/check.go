@@ -4,13 +4,14 @@ import (
 	"errors"
 	"math"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/agynio/k8s-runner/workload"
 )
 
 // check reports every setting that cannot be.
@@ -38,10 +39,9 @@ func (c *Config) check() error {
 	return errors.Join(problems...)
 }
 
-// isSize reports whether s is a quantity above zero. It looks at the length and
-// the exponent before ParseQuantity does, which takes minutes for 1e-99999999.
+// isSize reports whether s is a quantity above zero.
 func isSize(s string) bool {
-	if !regexp.MustCompile(`^[0-9.]{1,20}(m|[kMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?$`).MatchString(s) {
+	if !workload.IsShortQuantity(s) {
 		return false
 	}
 	q, err := resource.ParseQuantity(s)
