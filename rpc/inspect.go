@@ -31,12 +31,13 @@ func (s *Server) InspectWorkload(_ context.Context, req *runnerv1.InspectWorkloa
 		out.Mounts = append(out.Mounts, mount(m))
 	}
 	for i := range state.Containers {
-		out.Containers = append(out.Containers, container(&state.Containers[i]))
-	}
-	// What keeps a Pod from being scheduled, or evicted it, is the Pod's own;
-	// callers look for it at the main container.
-	if main := mainOf(out.Containers); main != nil && main.Reason == nil {
-		main.Reason, main.Message = text(state.Reason), text(state.Message)
+		c := container(&state.Containers[i])
+		// What keeps a Pod from being scheduled, or evicted it, is the Pod's
+		// own; callers look for it at the main container.
+		if state.Containers[i].Role == workload.RoleMain && c.Reason == nil {
+			c.Reason, c.Message = text(state.Reason), text(state.Message)
+		}
+		out.Containers = append(out.Containers, c)
 	}
 	return out, nil
 }
@@ -72,15 +73,6 @@ func container(c *workload.ContainerState) *runnerv1.WorkloadContainer {
 		StartedAt:    timestamp(c.StartedAt),
 		FinishedAt:   timestamp(c.FinishedAt),
 	}
-}
-
-func mainOf(containers []*runnerv1.WorkloadContainer) *runnerv1.WorkloadContainer {
-	for _, c := range containers {
-		if c.GetRole() == runnerv1.ContainerRole_CONTAINER_ROLE_MAIN {
-			return c
-		}
-	}
-	return nil
 }
 
 func protoRole(r workload.Role) runnerv1.ContainerRole {
