@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/agynio/k8s-runner/config"
+	"github.com/agynio/k8s-runner/engine"
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
-	"github.com/agynio/k8s-runner/render"
-	"github.com/agynio/k8s-runner/request"
 	"github.com/agynio/k8s-runner/templates"
 )
 
@@ -153,20 +153,18 @@ func renderer(b *testing.B, namespace string) func(*runnerv1.StartWorkloadReques
 	if err != nil {
 		b.Fatal(err)
 	}
-	set, err := render.Compile(files)
+	settings := config.Default()
+	settings.Kube.Namespace = namespace
+	e, err := engine.New(engine.Options{Templates: files, Config: settings})
 	if err != nil {
 		b.Fatal(err)
 	}
 	return func(req *runnerv1.StartWorkloadRequest) (*unstructured.Unstructured, error) {
-		spec, err := request.Parse(req)
+		_, manifests, err := e.Render(req)
 		if err != nil {
 			return nil, err
 		}
-		manifests, err := set.Render(spec, render.DefaultSettings(namespace))
-		if err != nil {
-			return nil, err
-		}
-		return manifests[0], nil
+		return manifests.Pod, nil
 	}
 }
 
@@ -174,16 +172,16 @@ func renderer(b *testing.B, namespace string) func(*runnerv1.StartWorkloadReques
 // service account of the runner: authorisation and audit cost the same.
 func bareClients(b *testing.B, ns *namespace) (kubernetes.Interface, dynamic.ResourceInterface) {
 	b.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", ns.kubeconfig)
+	rest, err := clientcmd.BuildConfigFromFlags("", ns.kubeconfig)
 	if err != nil {
 		b.Fatal(err)
 	}
-	config.QPS = -1
-	typed, err := kubernetes.NewForConfig(config)
+	rest.QPS = -1
+	typed, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		b.Fatal(err)
 	}
-	untyped, err := dynamic.NewForConfig(config)
+	untyped, err := dynamic.NewForConfig(rest)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -85,10 +85,7 @@ func renderPod(t testing.TB, set *render.Set, spec *workload.Spec) *unstructured
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(manifests) != 1 {
-		t.Fatalf("there are %d manifests", len(manifests))
-	}
-	return manifests[0]
+	return manifests.Pod
 }
 
 // renderError renders someRequest with a template set, which must fail without

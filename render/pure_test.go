@@ -53,7 +53,7 @@ func stream(t *testing.T, set *render.Set, spec *workload.Spec) []byte {
 		t.Error(err)
 		return nil
 	}
-	out, err := golden.Stream(manifests)
+	out, err := golden.Stream(manifests.All())
 	if err != nil {
 		t.Error(err)
 	}

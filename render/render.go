@@ -9,18 +9,18 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// Render returns the manifests of spec in the order in which they are applied.
+// Render returns the manifests of spec.
 // Its errors are about the templates and name the file and where possible the
 // line, except for a *workload.Error: then the request holds a name or a path
 // that a template takes as well. No error holds a secret value.
-func (s *Set) Render(spec *workload.Spec, settings Settings) ([]*unstructured.Unstructured, error) {
+func (s *Set) Render(spec *workload.Spec, settings Settings) (*Manifests, error) {
 	e := s.executors.Get().(*executor) //nolint:forcetypeassert // New makes nothing else
 	defer func() {
 		e.reset()
 		s.executors.Put(e)
 	}()
 	in := NewInput(spec, settings)
-	var pods []*unstructured.Unstructured
+	out := &Manifests{}
 	first := ""
 	for _, file := range s.objects {
 		output, err := e.run(file, in)
@@ -40,13 +40,13 @@ func (s *Set) Render(spec *workload.Spec, settings Settings) ([]*unstructured.Un
 			if err != nil {
 				return nil, err
 			}
-			pods, first = append(pods, pod), here
+			out.Pod, first = pod, here
 		}
 	}
-	if len(pods) == 0 {
+	if out.Pod == nil {
 		return nil, fmt.Errorf("%s: no template makes a Pod", strings.Join(s.objects, ", "))
 	}
-	return pods, nil
+	return out, nil
 }
 
 // finish checks m and seals it.

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/render"
+	"github.com/agynio/k8s-runner/request"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -54,10 +56,14 @@ func (f *fake) write() error {
 	return f.err
 }
 
-func (f *fake) Render(spec *workload.Spec) ([]*unstructured.Unstructured, error) {
+func (f *fake) Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *render.Manifests, error) {
+	spec, err := request.Parse(req)
+	if err != nil {
+		return nil, nil, err
+	}
 	pod := &unstructured.Unstructured{Object: map[string]any{}}
 	pod.SetName(workload.PodName(spec.ID))
-	return []*unstructured.Unstructured{pod}, nil
+	return spec, &render.Manifests{Pod: pod}, nil
 }
 
 func (f *fake) Start(_ context.Context, pod *unstructured.Unstructured) (*unstructured.Unstructured, error) {

@@ -10,19 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// Renderer makes the manifests of a workload, the Pod first.
+// Renderer makes the manifests of a request.
 type Renderer interface {
-	Render(spec *workload.Spec) ([]*unstructured.Unstructured, error)
+	Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *render.Manifests, error)
 }
-
-// RenderFunc is a function that is a Renderer.
-type RenderFunc func(spec *workload.Spec) ([]*unstructured.Unstructured, error)
-
-// Render calls f.
-func (f RenderFunc) Render(spec *workload.Spec) ([]*unstructured.Unstructured, error) { return f(spec) }
 
 // Writer changes the cluster.
 type Writer interface {

@@ -12,18 +12,14 @@ import (
 // StartWorkload renders the request and creates the Pod. From its
 // answer on, reads show it.
 func (s *Server) StartWorkload(ctx context.Context, req *runnerv1.StartWorkloadRequest) (*runnerv1.StartWorkloadResponse, error) {
-	spec, err := request.Parse(req)
+	spec, manifests, err := s.renderer.Render(req)
 	if err != nil {
 		return nil, err
 	}
 	if err := unsupported(spec); err != nil {
 		return nil, err
 	}
-	manifests, err := s.renderer.Render(spec)
-	if err != nil {
-		return nil, fmt.Errorf("rendering workload %s: %w", spec.ID, err)
-	}
-	pod, err := s.writer.Start(ctx, manifests[0])
+	pod, err := s.writer.Start(ctx, manifests.Pod)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -24,7 +23,7 @@ import (
 	"github.com/agynio/k8s-runner/applier"
 	"github.com/agynio/k8s-runner/cluster"
 	"github.com/agynio/k8s-runner/config"
-	"github.com/agynio/k8s-runner/render"
+	"github.com/agynio/k8s-runner/engine"
 	"github.com/agynio/k8s-runner/rpc"
 	"github.com/agynio/k8s-runner/templates"
 	"github.com/agynio/k8s-runner/workload"
@@ -171,14 +170,7 @@ func newRenderer(c config.Config) (rpc.Renderer, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := render.Compile(files)
-	if err != nil {
-		return nil, fmt.Errorf("compiling the templates: %w", err)
-	}
-	settings := render.Settings{Namespace: c.Kube.Namespace, FSGroup: c.Workload.FSGroup}
-	return rpc.RenderFunc(func(spec *workload.Spec) ([]*unstructured.Unstructured, error) {
-		return set.Render(spec, settings)
-	}), nil
+	return engine.New(engine.Options{Templates: files, Config: c})
 }
 
 // newClients returns a typed client, which reads protobuf, and a dynamic one.

@@ -82,10 +82,8 @@ func Render(dir string, set *render.Set) (Result, error) {
 	if err != nil {
 		return Result{Err: errorText(err)}, nil
 	}
-	for _, m := range manifests {
-		hideDigest(m)
-	}
-	stream, err := Stream(manifests)
+	hideDigest(manifests.Pod)
+	stream, err := Stream(manifests.All())
 	return Result{Manifests: string(stream)}, err
 }
 
