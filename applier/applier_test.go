@@ -28,6 +28,7 @@ func pod(digest string, change ...func(*unstructured.Unstructured)) *unstructure
 	p.SetName("workload-" + id)
 	p.SetNamespace("workloads")
 	p.SetAnnotations(map[string]string{"agyn.io/request-digest": digest})
+	p.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "k8s-runner"})
 	for _, c := range change {
 		c(p)
 	}
@@ -49,9 +50,9 @@ func cluster(objects ...runtime.Object) (*Applier, *fake.FakeDynamicClient) {
 
 func podsResource() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }
 
-// answers makes every call of verb fail with err.
-func answers(client *fake.FakeDynamicClient, verb string, err error) {
-	client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+// answers makes every call of verb on a resource fail with err.
+func answers(client *fake.FakeDynamicClient, verb, resource string, err error) {
+	client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
 func TestStart(t *testing.T) {
@@ -70,9 +71,9 @@ func TestStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, client := cluster(c.there...)
-			got, err := a.Start(context.Background(), pod("digest"))
+			got, err := a.Start(context.Background(), pod("digest"), nil, nil)
 			wantVerdict(t, err, c.want)
-			if err == nil && (got.GetName() != "workload-"+id || got.GetAnnotations()["agyn.io/request-digest"] != "digest") {
+			if err == nil && (len(got) != 1 || got[0].GetName() != "workload-"+id || got[0].GetAnnotations()["agyn.io/request-digest"] != "digest") {
 				t.Errorf("the Pod is %v", got)
 			}
 			if len(c.there) == 1 && c.want.Token != "" {
@@ -104,37 +105,76 @@ func wantVerdict(t *testing.T, err error, want verdict) {
 
 func TestStartWhileThePodGoes(t *testing.T) {
 	a, client := cluster()
-	answers(client, "create", apierrors.NewAlreadyExists(podsResource(), "workload-"+id))
-	_, err := a.Start(context.Background(), pod("digest")) // there at first, and then not
+	answers(client, "create", "pods", apierrors.NewAlreadyExists(podsResource(), "workload-"+id))
+	_, err := a.Start(context.Background(), pod("digest"), nil, nil) // there at first, and then not
 	wantVerdict(t, err, verdict{workload.Unavailable, "changed_meanwhile", time.Second})
 }
 
 func TestStartExplains(t *testing.T) {
 	a, client := cluster()
-	answers(client, "create", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "workloads"))
-	_, err := a.Start(context.Background(), pod("digest"))
+	answers(client, "create", "pods", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "workloads"))
+	_, err := a.Start(context.Background(), pod("digest"), nil, nil)
 	wantVerdict(t, err, verdict{workload.FailedPrecondition, "namespace_missing", 0})
 }
 
+// deletions are those that were asked for.
+func deletions(client *fake.FakeDynamicClient) (all []clienttesting.DeleteActionImpl) {
+	for _, action := range client.Actions() {
+		if deletion, ok := action.(clienttesting.DeleteActionImpl); ok {
+			all = append(all, deletion)
+		}
+	}
+	return all
+}
+
 func TestDelete(t *testing.T) {
-	zero := int64(0)
-	for name, grace := range map[string]*int64{"the Pod's own": nil, "none": &zero} {
+	for name, grace := range map[string]*int64{"the Pod's own": nil, "none": new(int64)} {
 		t.Run(name, func(t *testing.T) {
-			a, client := cluster(pod("digest"))
-			if err := a.Delete(context.Background(), id, grace); err != nil {
+			a, client := cluster(pod("digest", withUID))
+			if err := a.Delete(context.Background(), id, "uid", grace); err != nil {
 				t.Fatal(err)
 			}
-			deletion := client.Actions()[0].(clienttesting.DeleteActionImpl)
+			if n := len(client.Actions()); n != 1 {
+				t.Errorf("it takes %d requests", n)
+			}
+			deletion := deletions(client)[0]
 			if diff := cmp.Diff(grace, deletion.DeleteOptions.GracePeriodSeconds); diff != "" || deletion.Name != "workload-"+id || deletion.Namespace != "workloads" {
 				t.Errorf("it deletes %s/%s with %v", deletion.Namespace, deletion.Name, deletion.DeleteOptions)
 			}
 			// It is gone now.
-			wantVerdict(t, a.Delete(context.Background(), id, grace), verdict{workload.NotFound, "workload_not_found", 0})
+			wantVerdict(t, a.Delete(context.Background(), id, "uid", grace), verdict{workload.NotFound, "workload_not_found", 0})
 		})
 	}
 	a, client := cluster(pod("digest"))
-	answers(client, "delete", apierrors.NewServiceUnavailable("x"))
-	wantVerdict(t, a.Delete(context.Background(), id, nil), verdict{workload.Unavailable, "kubernetes_unavailable", time.Second})
+	answers(client, "delete", "pods", apierrors.NewServiceUnavailable("x"))
+	wantVerdict(t, a.Delete(context.Background(), id, "uid", nil), verdict{workload.Unavailable, "kubernetes_unavailable", time.Second})
+}
+
+// TestDeleteOfWhatReadsDoNotShow: the Pod of another replica, just started, is
+// deleted, one that only has the name of a workload's is not.
+func TestDeleteOfWhatReadsDoNotShow(t *testing.T) {
+	absent := verdict{workload.NotFound, "workload_not_found", 0}
+	for name, c := range map[string]struct {
+		there *unstructured.Unstructured
+		want  verdict
+	}{
+		"the runner's":    {pod("digest", withUID), verdict{}},
+		"of someone else": {pod("digest", withUID, foreign), absent},
+	} {
+		for _, uid := range []string{"", "of-an-earlier-Pod"} {
+			t.Run(name+" "+uid, func(t *testing.T) {
+				a, s := newServer(c.there)
+				wantVerdict(t, a.Delete(t.Context(), id, uid, nil), c.want)
+				if there := s.named(t, "pods", podName) != nil; there != (c.want == absent) {
+					t.Errorf("the Pod is there: %v", there)
+				}
+			})
+		}
+	}
+	a, s := newServer()
+	wantVerdict(t, a.Delete(t.Context(), id, "", nil), absent)
+	answers(s.FakeDynamicClient, "get", "pods", apierrors.NewServiceUnavailable("x"))
+	wantVerdict(t, a.Delete(t.Context(), id, "", nil), verdict{workload.Unavailable, "kubernetes_unavailable", time.Second})
 }
 
 func TestTouch(t *testing.T) {
@@ -167,11 +207,11 @@ func TestTouchOfWhatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, client := cluster()
-			answers(client, "patch", err)
+			answers(client, "patch", "pods", err)
 			wantVerdict(t, a.Touch(context.Background(), id, "uid", time.Now()), verdict{workload.NotFound, "workload_not_found", 0})
 		})
 	}
 	a, client := cluster()
-	answers(client, "patch", apierrors.NewTooManyRequests("x", 3))
+	answers(client, "patch", "pods", apierrors.NewTooManyRequests("x", 3))
 	wantVerdict(t, a.Touch(context.Background(), id, "uid", time.Now()), verdict{workload.Unavailable, "kubernetes_unavailable", 3 * time.Second})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,8 @@ func (a *Applier) explain(err error, doing, name string) error {
 		return fail(workload.ResourceExhausted, "object_too_large", "it is larger than Kubernetes stores, which is 1.5 MiB")
 	case apierrors.IsUnauthorized(err):
 		return fail(workload.Unavailable, "runner_credential_rejected", "the API server does not accept the runner's credential")
+	case len(conflicting(err)) > 0:
+		return fail(workload.Aborted, "field_conflict", "fields of it belong to %s, and stay so", strings.Join(conflicting(err), ", "))
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return fail(workload.Unavailable, "changed_meanwhile", "something changed in between; try again").Retry(retryUnavailable)
 	case unavailable(err):
@@ -83,7 +86,21 @@ func unavailable(err error) bool {
 // passes, or the server changed something of its own in between, such as the
 // use of a quota.
 func passing(err error) bool {
-	return !denied(err) && !tooLarge(err) && (unavailable(err) || apierrors.IsConflict(err))
+	conflict := apierrors.IsConflict(err) && len(conflicting(err)) == 0
+	return !denied(err) && !tooLarge(err) && (unavailable(err) || conflict)
+}
+
+// conflicting lists the field managers, sorted, that own what an apply would
+// change.
+func conflicting(err error) []string {
+	var managers []string
+	for _, c := range details(err).Causes {
+		if c.Type == metav1.CauseTypeFieldManagerConflict {
+			managers = append(managers, between(c.Message, `conflict with "`, `"`))
+		}
+	}
+	slices.Sort(managers)
+	return slices.Compact(managers)
 }
 
 // delay is when the server asks to be asked again.

@@ -55,7 +55,7 @@ func TestStartTriesAgain(t *testing.T) {
 				tried := failing(client, c.times, c.err)
 				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 				defer cancel()
-				_, err := a.Start(ctx, pod("digest"))
+				_, err := a.Start(ctx, pod("digest"), nil, nil)
 				wantVerdict(t, err, c.want)
 				if *tried != c.tried {
 					t.Errorf("it tried %d times, not %d", *tried, c.tried)
@@ -77,8 +77,8 @@ func TestStartFindsWhatIsThere(t *testing.T) {
 		"other":  {workload.AlreadyExists, "workload_exists", 0},
 	} {
 		a, client := cluster(pod(digest, withUID))
-		answers(client, "create", quota)
-		_, err := a.Start(context.Background(), pod("digest"))
+		answers(client, "create", "pods", quota)
+		_, err := a.Start(context.Background(), pod("digest"), nil, nil)
 		wantVerdict(t, err, want)
 	}
 }

@@ -9,7 +9,8 @@ import "github.com/agynio/k8s-runner/workload"
 type Catalog struct {
 	Flavors        []Flavor
 	StorageClasses []StorageClass
-	// Capabilities are names such as "docker".
+	// Capabilities are names such as "docker"; nil means all that are
+	// implemented.
 	Capabilities []string
 }
 

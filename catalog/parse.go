@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/agynio/k8s-runner/quantity"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -39,10 +39,11 @@ func Parse(data []byte) (*Catalog, []Fault) {
 			r.named(n, path, func(i int) (string, bool) { return c.StorageClasses[i].Name, c.StorageClasses[i].Default })
 		},
 		"capabilities": func(n *yaml.Node, path string) {
+			c.Capabilities = []string{}
 			r.list(n, path, func(n *yaml.Node, path string) {
 				var name string
 				r.text(&name)(n, path)
-				if name != "" && !slices.Contains([]string{Docker, ComputeResources}, name) {
+				if name != "" && !slices.Contains(known(), name) {
 					r.fault(n, path, "%q is unknown; the runner has %s and %s", name, Docker, ComputeResources)
 				}
 				c.Capabilities = append(c.Capabilities, name)
@@ -167,28 +168,17 @@ func (r *reader) resources(to *workload.Resources) func(*yaml.Node, string) {
 		for _, pair := range [...]struct{ what, request, limit string }{
 			{"CPU", to.RequestsCPU, to.LimitsCPU}, {"memory", to.RequestsMemory, to.LimitsMemory},
 		} {
-			request, hasRequest := quantity(pair.request)
-			limit, hasLimit := quantity(pair.limit)
-			if hasRequest && hasLimit && request.Cmp(limit) > 0 {
+			if quantity.Exceeds(pair.request, pair.limit) {
 				r.fault(n, path, "the request of %s, %s, is above its limit, %s", pair.what, pair.request, pair.limit)
 			}
 		}
 	}
 }
 
-// quantity parses s. It reports false for what is none, or takes too long.
-func quantity(s string) (resource.Quantity, bool) {
-	if !workload.IsShortQuantity(s) {
-		return resource.Quantity{}, false
-	}
-	q, err := resource.ParseQuantity(s)
-	return q, err == nil
-}
-
 func (r *reader) quantity(to *string) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.text(to)(n, path)
-		if q, ok := quantity(*to); !ok || q.Sign() < 0 {
+		if q, ok := quantity.Parse(*to); !ok || q.Sign() < 0 {
 			r.fault(n, path, "%q is not a quantity such as 500m or 2Gi", *to)
 		}
 	}
@@ -223,7 +213,7 @@ func (r *reader) checkDevice(n *yaml.Node, path, key, value string) {
 	if len(validation.IsQualifiedName(key)) > 0 || !strings.Contains(key, "/") {
 		r.fault(n, path, "%q is not the name of an extended resource such as nvidia.com/gpu", key)
 	}
-	if q, ok := quantity(value); !ok || q.Sign() <= 0 || q.Value()*1000 != q.MilliValue() {
+	if q, ok := quantity.Parse(value); !ok || q.Sign() <= 0 || q.Value()*1000 != q.MilliValue() {
 		r.fault(n, path, "%q is not a whole number above zero", value)
 	}
 }

@@ -2,16 +2,20 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"net"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/distribution/reference"
 	"github.com/sirupsen/logrus"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/agynio/k8s-runner/workload"
+	"github.com/agynio/k8s-runner/quantity"
 )
 
 // check reports every setting that cannot be.
@@ -32,20 +36,39 @@ func (c *Config) check() error {
 	require(levelErr == nil, "log.level", "is none of trace, debug, info, warn, error")
 	require(slices.Contains([]string{"text", "json"}, c.Log.Format), "log.format", "is neither text nor json")
 	require(c.Workload.FSGroup > 0, "workload.fs_group", "must be above zero")
-	require(isSize(c.Volumes.Size), "volumes.size", "is not a quantity above zero, such as 10Gi")
+	require(quantity.IsSize(c.Volumes.Size), "volumes.size", "is not a quantity above zero, such as 10Gi")
 	gatewayHost, gatewayOK := splitAddress(c.Gateway.Address)
 	require(gatewayOK && gatewayHost != "", "gateway.address", "is not host:port, such as gateway:8080")
+	for _, name := range slices.Sorted(maps.Keys(c.Capabilities.Implementations)) {
+		known := implementations()[name]
+		require(slices.Contains(known, c.Capabilities.Implementations[name]), "capabilities.implementations["+name+"]", "is none of "+strings.Join(known, ", "))
+	}
+	require(isImage(c.Capabilities.DockerImage), "capabilities.docker_image", "is not an image reference")
+	require(isImage(c.Capabilities.DockerRootlessImage), "capabilities.docker_rootless_image", "is not an image reference")
+	require(slices.Contains([]string{ProfileDefault, ProfileRestricted}, c.Security.Profile), "security.profile", "is neither default nor restricted")
+	for _, name := range c.Security.AllowedCapabilities {
+		require(linuxCapability.MatchString(name), "security.allowed_capabilities", "has an entry that is not a Linux capability such as NET_ADMIN")
+	}
+	require(c.Security.RunAsUser >= 0, "security.run_as_user", "must not be below zero")
+	for _, cidr := range c.NetworkPolicy.EgressCIDRs {
+		prefix, err := netip.ParsePrefix(cidr)
+		require(err == nil && prefix == prefix.Masked(), "network_policy.egress_cidrs", "has an entry that is not a network such as 10.0.0.0/8")
+	}
+	require(len(c.NetworkPolicy.EgressCIDRs) == 0 || c.NetworkPolicy.Enabled, "network_policy.egress_cidrs", "has no effect unless network_policy.enabled is true")
 	require(c.Ziti.EnrollmentTimeout > 0, "ziti.enrollment_timeout", "must be above zero")
 	return errors.Join(problems...)
 }
 
-// isSize reports whether s is a quantity above zero.
-func isSize(s string) bool {
-	if !workload.IsShortQuantity(s) {
-		return false
-	}
-	q, err := resource.ParseQuantity(s)
-	return err == nil && q.Sign() > 0
+var linuxCapability = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,31}$`)
+
+// implementations lists those of each capability.
+func implementations() map[string][]string {
+	return map[string][]string{"docker": {"rootless", "privileged", "kata-qemu", "kata-fc"}}
+}
+
+func isImage(ref string) bool {
+	_, err := reference.ParseNormalizedNamed(ref)
+	return err == nil
 }
 
 // splitAddress returns the host of host:port, in which the host may be empty.

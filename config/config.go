@@ -18,6 +18,9 @@ type Config struct {
 	Gateway      Gateway      `koanf:"gateway"`
 	Ziti         Ziti         `koanf:"ziti"`
 	Capabilities Capabilities `koanf:"capabilities"`
+	Security     Security     `koanf:"security"`
+	// NetworkPolicy is one for each workload, beside those of the namespace.
+	NetworkPolicy NetworkPolicy `koanf:"network_policy"`
 }
 
 // GRPC is the API that the runner serves.
@@ -82,6 +85,36 @@ type Ziti struct {
 type Capabilities struct {
 	// Implementations maps a capability to the name of its implementation.
 	Implementations map[string]string `koanf:"implementations"`
+	// DockerImage and DockerRootlessImage are those of the Docker daemon; the
+	// second one is for the implementation rootless.
+	DockerImage         string `koanf:"docker_image"`
+	DockerRootlessImage string `koanf:"docker_rootless_image"`
+}
+
+// Profiles of security.
+const (
+	ProfileDefault = "default"
+	// ProfileRestricted makes Pods that Kubernetes' restricted level admits.
+	ProfileRestricted = "restricted"
+)
+
+// Security bounds what a workload may do.
+type Security struct {
+	// Profile is one of the profiles above.
+	Profile string `koanf:"profile"`
+	// AllowedCapabilities are the Linux capabilities that a request may add.
+	AllowedCapabilities []string `koanf:"allowed_capabilities"`
+	// RunAsUser is the user id of every process; 0 means the image's own.
+	RunAsUser int64 `koanf:"run_as_user"`
+}
+
+// NetworkPolicy makes each workload a policy that is there before its first
+// process and refuses every connection from outside.
+type NetworkPolicy struct {
+	Enabled bool `koanf:"enabled"`
+	// EgressCIDRs are all that the workload reaches, beside the cluster's DNS;
+	// without any the policy leaves egress to other policies.
+	EgressCIDRs []string `koanf:"egress_cidrs"`
 }
 
 // Default returns the settings that hold where nothing else is said.
@@ -94,5 +127,19 @@ func Default() Config {
 		Volumes:  Volumes{Size: "10Gi"},
 		Gateway:  Gateway{Address: "gateway:8080"},
 		Ziti:     Ziti{EnrollmentTimeout: 2 * time.Minute},
+		Capabilities: Capabilities{
+			DockerImage: "docker:27-dind", DockerRootlessImage: "docker:27-dind-rootless",
+		},
+		Security:      Security{Profile: ProfileDefault, AllowedCapabilities: allowedCapabilities()},
+		NetworkPolicy: NetworkPolicy{EgressCIDRs: []string{}},
+	}
+}
+
+// allowedCapabilities are those that Kubernetes' baseline level lets a Pod add,
+// and NET_ADMIN for a platform's network sidecar.
+func allowedCapabilities() []string {
+	return []string{
+		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_ADMIN", "NET_BIND_SERVICE",
+		"SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
 	}
 }

@@ -47,6 +47,8 @@ func convert(from, to reflect.Value) (any, error) {
 			return nil, errors.New("not a JSON object of strings")
 		}
 		return m, nil
+	case to.Type() == reflect.TypeFor[[]string]() && isText:
+		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }), nil
 	case to.Kind() == reflect.Bool && isText:
 		return strconv.ParseBool(text)
 	case to.CanInt() && isText:

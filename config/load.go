@@ -21,6 +21,12 @@ import (
 type Sources struct {
 	// File is a YAML file; empty means none.
 	File string
+	// Text stands for a file called Name that has been read already.
+	Text []byte
+	Name string
+	// Namespace is kube.namespace where no source has it, for use without a
+	// cluster.
+	Namespace string
 	// Environ is the environment as os.Environ returns it.
 	Environ []string
 	// Flags are those that AddFlags made; nil means none.
@@ -43,7 +49,9 @@ func flagName(key string) string { return strings.NewReplacer(".", "-", "_", "-"
 // setting and where it was made, and never holds its value.
 func Load(from Sources) (Config, error) {
 	k := koanf.New(".")
-	if err := k.Load(structs.Provider(Default(), "koanf"), nil); err != nil {
+	defaults := Default()
+	defaults.Kube.Namespace = from.Namespace
+	if err := k.Load(structs.Provider(defaults, "koanf"), nil); err != nil {
 		return Config{}, fmt.Errorf("reading the defaults: %w", err)
 	}
 	for _, read := range [...]func(Sources) (*koanf.Koanf, error){readFile, readEnvironment, readFlags} {
@@ -76,19 +84,30 @@ func overlay(k, layer *koanf.Koanf) error {
 
 func readFile(from Sources) (*koanf.Koanf, error) {
 	k := koanf.New(".")
-	if from.File == "" {
-		return k, nil
+	var source koanf.Provider = text(from.Text)
+	name := from.Name
+	if from.File != "" {
+		source, name = file.Provider(from.File), from.File
 	}
-	err := k.Load(file.Provider(from.File), yaml.Parser())
+	err := k.Load(source, yaml.Parser())
 	var notRead *fs.PathError
 	switch {
 	case errors.As(err, &notRead):
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	case err != nil:
-		return nil, fmt.Errorf("reading %s: %s", from.File, withoutValues(err))
+		return nil, fmt.Errorf("reading %s: %s", name, withoutValues(err))
 	}
-	return k, unknownKeys(k, from.File)
+	return k, unknownKeys(k, name)
 }
+
+// text is a koanf.Provider of what was read already.
+type text []byte
+
+// ReadBytes returns it.
+func (t text) ReadBytes() ([]byte, error) { return t, nil }
+
+// Read is not used: a parser makes values of the bytes.
+func (t text) Read() (map[string]any, error) { return nil, errors.ErrUnsupported }
 
 func readEnvironment(from Sources) (*koanf.Koanf, error) {
 	byEnv := map[string]string{}

@@ -36,6 +36,9 @@ func load(t *testing.T, m made) (Config, error) {
 	if m[inEnv]["kube.namespace"] == "" && m[inFile]["kube.namespace"] == "" && m[inFlag]["kube.namespace"] == "" {
 		from.Environ = append(from.Environ, "KUBE_NAMESPACE=workloads")
 	}
+	if m[inEnv]["network_policy.egress_cidrs"]+m[inFile]["network_policy.egress_cidrs"]+m[inFlag]["network_policy.egress_cidrs"] != "" {
+		from.Environ = append(from.Environ, "K8SRUNNER_NETWORK_POLICY=true")
+	}
 	var lines []string
 	for key, value := range m[inFile] {
 		section, name, _ := strings.Cut(key, ".")

@@ -37,9 +37,24 @@ func values() map[string]struct {
 		"ziti.enabled":            {[3]string{"true", "false", "1"}, func(c Config) any { return c.Ziti.Enabled }, [3]any{true, false, true}},
 		"ziti.enrollment_timeout": {[3]string{"1s", "2m", "3h"}, func(c Config) any { return c.Ziti.EnrollmentTimeout }, [3]any{time.Second, 2 * time.Minute, 3 * time.Hour}},
 		"capabilities.implementations": {
-			[3]string{`{"docker":"a"}`, `{"x":"b"}`, `{"docker":"c","y":"d"}`},
+			[3]string{`{"docker":"rootless"}`, `{"docker":"privileged"}`, `{"docker":"kata-fc"}`},
 			func(c Config) any { return c.Capabilities.Implementations },
-			[3]any{map[string]string{"docker": "a"}, map[string]string{"x": "b"}, map[string]string{"docker": "c", "y": "d"}},
+			[3]any{map[string]string{"docker": "rootless"}, map[string]string{"docker": "privileged"}, map[string]string{"docker": "kata-fc"}},
+		},
+		"capabilities.docker_image":          text("a:1", "b/c", "d", func(c Config) any { return c.Capabilities.DockerImage }),
+		"capabilities.docker_rootless_image": text("a:1", "b/c", "d", func(c Config) any { return c.Capabilities.DockerRootlessImage }),
+		"security.profile":                   text("restricted", "default", "restricted", func(c Config) any { return c.Security.Profile }),
+		"security.allowed_capabilities": {
+			[3]string{"[NET_RAW, KILL]", "NET_ADMIN", "A_B, C_D"},
+			func(c Config) any { return c.Security.AllowedCapabilities },
+			[3]any{[]string{"NET_RAW", "KILL"}, []string{"NET_ADMIN"}, []string{"A_B", "C_D"}},
+		},
+		"security.run_as_user":   {[3]string{"1", "0", "4294967294"}, func(c Config) any { return c.Security.RunAsUser }, [3]any{int64(1), int64(0), int64(4294967294)}},
+		"network_policy.enabled": {[3]string{"true", "false", "1"}, func(c Config) any { return c.NetworkPolicy.Enabled }, [3]any{true, false, true}},
+		"network_policy.egress_cidrs": {
+			[3]string{"[10.0.0.0/8]", "10.0.0.0/8,2001:db8::/32", "0.0.0.0/0"},
+			func(c Config) any { return c.NetworkPolicy.EgressCIDRs },
+			[3]any{[]string{"10.0.0.0/8"}, []string{"10.0.0.0/8", "2001:db8::/32"}, []string{"0.0.0.0/0"}},
 		},
 	}
 }
@@ -121,6 +136,14 @@ func TestDefaults(t *testing.T) {
 		Volumes:  Volumes{Size: "10Gi"},
 		Gateway:  Gateway{Address: "gateway:8080"},
 		Ziti:     Ziti{EnrollmentTimeout: 2 * time.Minute},
+		Capabilities: Capabilities{
+			DockerImage: "docker:27-dind", DockerRootlessImage: "docker:27-dind-rootless",
+		},
+		Security: Security{Profile: "default", AllowedCapabilities: []string{
+			"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_ADMIN", "NET_BIND_SERVICE",
+			"SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+		}},
+		NetworkPolicy: NetworkPolicy{EgressCIDRs: []string{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -151,7 +174,7 @@ func TestEmptyVariablesAreUnset(t *testing.T) {
 // TestEmptySections are what is left when every line of one is a comment.
 func TestEmptySections(t *testing.T) {
 	var text string
-	for _, section := range []string{"grpc", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities"} {
+	for _, section := range []string{"grpc", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities", "security", "network_policy"} {
 		text += section + ":\n"
 	}
 	for _, text := range []string{"", "# nothing\n", text, "log: {level: }\n"} {

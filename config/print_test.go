@@ -13,15 +13,17 @@ import (
 // them from there.
 func TestPrintedConfigReadsBack(t *testing.T) {
 	full := Config{
-		GRPC:         GRPC{Address: "[::1]:1"},
-		Kube:         Kube{Namespace: "123", Kubeconfig: "/a b: c", QPS: 0.1, Burst: 7},
-		Log:          Log{Level: "debug", Format: "json"},
-		Workload:     Workload{FSGroup: 42},
-		Catalog:      Catalog{Path: "yes"},
-		Volumes:      Volumes{StorageClass: "0123", Size: "1e9"},
-		Gateway:      Gateway{Address: "h:1"},
-		Ziti:         Ziti{Enabled: true, EnrollmentTimeout: 90*time.Second + time.Millisecond},
-		Capabilities: Capabilities{Implementations: map[string]string{"docker": "rootless", "a-b": "true"}},
+		GRPC:          GRPC{Address: "[::1]:1"},
+		Kube:          Kube{Namespace: "123", Kubeconfig: "/a b: c", QPS: 0.1, Burst: 7},
+		Log:           Log{Level: "debug", Format: "json"},
+		Workload:      Workload{FSGroup: 42},
+		Catalog:       Catalog{Path: "yes"},
+		Volumes:       Volumes{StorageClass: "0123", Size: "1e9"},
+		Gateway:       Gateway{Address: "h:1"},
+		Ziti:          Ziti{Enabled: true, EnrollmentTimeout: 90*time.Second + time.Millisecond},
+		Capabilities:  Capabilities{Implementations: map[string]string{"docker": "rootless"}, DockerImage: "a:1", DockerRootlessImage: "b"},
+		Security:      Security{Profile: "restricted", AllowedCapabilities: []string{"KILL", "NET_RAW"}, RunAsUser: 7},
+		NetworkPolicy: NetworkPolicy{Enabled: true, EgressCIDRs: []string{"10.0.0.0/8"}},
 	}
 	plain := Default()
 	plain.Kube.Namespace = "workloads"
@@ -90,7 +92,10 @@ func TestDocumentationListsEverySetting(t *testing.T) {
 			t.Errorf("the variable of %s is documented as %s", s.key, env)
 		}
 		want := valueOf(t, c, s.key)
-		if want == "" {
+		switch {
+		case s.key == "security.allowed_capabilities":
+			want = strings.Join(c.Security.AllowedCapabilities, ",")
+		case want == "", want == "[]":
 			want = "–"
 		}
 		if got := strings.Trim(row[3], " `"); got != want {

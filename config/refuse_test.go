@@ -9,18 +9,25 @@ import (
 // and never repeats the value.
 func TestRefusesBadValues(t *testing.T) {
 	for key, bad := range map[string][]string{
-		"grpc.address":                 {"50052", "localhost", ":", ":http", ":65536", "a:b:c", ":-1"},
-		"kube.namespace":               {"A", "a_b", "a b", "-a", strings.Repeat("a", 64)},
-		"kube.qps":                     {"0", "-1", "many", "NaN", "Inf", "1,5", "true"},
-		"kube.burst":                   {"0", "-1", "many", "1.5", "1e3", "99999999999999999999"},
-		"log.level":                    {"loud", "2"},
-		"log.format":                   {"xml", "JSON"},
-		"workload.fs_group":            {"0", "-1", "root", "1.5"},
-		"volumes.size":                 {"0", "-1Gi", "lots", "10GB", "10 Gi", "1e-99999999"},
-		"gateway.address":              {"nohost", ":8081", "nohost:", "nohost:http", "http://nohost:8081"},
-		"ziti.enabled":                 {"x", "yes", "2", "on"},
-		"ziti.enrollment_timeout":      {"x", "2", "0s", "-1m", "2 m"},
-		"capabilities.implementations": {"x", "[]", `{"docker":1}`, `{"docker":null,"x":{}}`, `"x"`, "null", "1", `{"docker":"a"`, `{"docker":"a"}x`, `{"docker":["a"]}`},
+		"grpc.address":                       {"50052", "localhost", ":", ":http", ":65536", "a:b:c", ":-1"},
+		"kube.namespace":                     {"A", "a_b", "a b", "-a", strings.Repeat("a", 64)},
+		"kube.qps":                           {"0", "-1", "many", "NaN", "Inf", "1,5", "true"},
+		"kube.burst":                         {"0", "-1", "many", "1.5", "1e3", "99999999999999999999"},
+		"log.level":                          {"loud", "2"},
+		"log.format":                         {"xml", "JSON"},
+		"workload.fs_group":                  {"0", "-1", "root", "1.5"},
+		"volumes.size":                       {"0", "-1Gi", "lots", "10GB", "10 Gi", "1e-99999999"},
+		"gateway.address":                    {"nohost", ":8081", "nohost:", "nohost:http", "http://nohost:8081"},
+		"ziti.enabled":                       {"x", "yes", "2", "on"},
+		"ziti.enrollment_timeout":            {"x", "2", "0s", "-1m", "2 m"},
+		"capabilities.implementations":       {"x", "[]", `{"docker":1}`, `{"docker":null,"x":{}}`, `"x"`, "null", "1", `{"docker":"a"`, `{"docker":"a"}x`, `{"docker":["a"]}`, `{"docker":"podman"}`, `{"gpu":"rootless"}`, `{"docker":""}`},
+		"capabilities.docker_image":          {"A:1", "a:", "https://a"},
+		"capabilities.docker_rootless_image": {"A:1", "a:", "https://a"},
+		"security.profile":                   {"none", "Restricted"},
+		"security.allowed_capabilities":      {"net_admin", "NET_ADMIN;KILL", "NET-ADMIN"},
+		"security.run_as_user":               {"-1", "root", "1.5"},
+		"network_policy.enabled":             {"x", "yes", "2"},
+		"network_policy.egress_cidrs":        {"11.0.0.0", "10.0.0.1/8", "a/8", "10.0.0.0/33"},
 	} {
 		for _, value := range bad {
 			t.Run(key+"="+value, func(t *testing.T) {
@@ -49,14 +56,17 @@ func wantNamed(t *testing.T, place source, err error, key, value string) {
 // number.
 func TestRefusesOtherTypesOfTheFile(t *testing.T) {
 	for key, bad := range map[string][]string{
-		"grpc.address":                 {"50051", "[':1']", "{a: b}"},
-		"kube.qps":                     {"true", "[1]", "x"},
-		"kube.burst":                   {"1.5", "true", "[1]"},
-		"gateway.service_token":        {"0123", "[" + token + "]", "{" + token + ": " + token + "}", "true", "1.0"},
-		"ziti.enabled":                 {"1", "[true]", "x"},
-		"ziti.enrollment_timeout":      {"5", "1.5", "[5s]", "5"},
-		"capabilities.implementations": {"[docker]", "{docker: 1}", "{docker: [a]}", "{docker: true}", "x"},
-		"kube.namespace":               {"5", "true", "[a]", "{x: a}", "{}"},
+		"grpc.address":                  {"50051", "[':1']", "{a: b}"},
+		"kube.qps":                      {"true", "[1]", "x"},
+		"kube.burst":                    {"1.5", "true", "[1]"},
+		"gateway.service_token":         {"0123", "[" + token + "]", "{" + token + ": " + token + "}", "true", "1.0"},
+		"ziti.enabled":                  {"1", "[true]", "x"},
+		"ziti.enrollment_timeout":       {"5", "1.5", "[5s]", "5"},
+		"capabilities.implementations":  {"[docker]", "{docker: 1}", "{docker: [a]}", "{docker: true}", "x"},
+		"kube.namespace":                {"5", "true", "[a]", "{x: a}", "{}"},
+		"security.allowed_capabilities": {"[1]", "{a: b}", "true"},
+		"security.run_as_user":          {"1.5", "true", "[1]"},
+		"network_policy.egress_cidrs":   {"[1]", "{a: b}", "5"},
 	} {
 		for _, value := range bad {
 			t.Run(key+"="+value, func(t *testing.T) {

@@ -37,5 +37,12 @@ func settings() []setting {
 		{key: "ziti.enabled", env: "ZITI_ENABLED", usage: "serve on the overlay"},
 		{key: "ziti.enrollment_timeout", env: "ZITI_ENROLLMENT_TIMEOUT", usage: "longest time for the enrolment"},
 		{key: "capabilities.implementations", env: "CAPABILITY_IMPLEMENTATIONS", usage: `JSON, such as {"docker":"rootless"}`},
+		{key: "capabilities.docker_image", env: "K8SRUNNER_DOCKER_IMAGE", usage: "image of the Docker daemon"},
+		{key: "capabilities.docker_rootless_image", env: "K8SRUNNER_DOCKER_ROOTLESS_IMAGE", usage: "image of the rootless Docker daemon"},
+		{key: "security.profile", env: "K8SRUNNER_SECURITY_PROFILE", usage: "default or restricted"},
+		{key: "security.allowed_capabilities", env: "K8SRUNNER_ALLOWED_CAPABILITIES", usage: "Linux capabilities that a request may add, with commas between"},
+		{key: "security.run_as_user", env: "K8SRUNNER_RUN_AS_USER", usage: "user id of every process; 0 means the image's own"},
+		{key: "network_policy.enabled", env: "K8SRUNNER_NETWORK_POLICY", usage: "make each workload a network policy that refuses connections to it"},
+		{key: "network_policy.egress_cidrs", env: "K8SRUNNER_NETWORK_POLICY_EGRESS_CIDRS", usage: "all that a workload reaches beside DNS, with commas between"},
 	}
 }

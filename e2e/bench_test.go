@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/engine"
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
@@ -155,7 +156,7 @@ func renderer(b *testing.B, namespace string) func(*runnerv1.StartWorkloadReques
 	}
 	settings := config.Default()
 	settings.Kube.Namespace = namespace
-	e, err := engine.New(engine.Options{Templates: files, Config: settings})
+	e, err := engine.New(engine.Options{Templates: files, Catalog: &catalog.Catalog{}, Config: settings})
 	if err != nil {
 		b.Fatal(err)
 	}

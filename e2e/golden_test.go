@@ -21,14 +21,16 @@ import (
 // TestGolden starts every golden case that has manifests: the Pod that the API
 // server then has holds all that the golden file says, and its fields are ours.
 func TestGolden(t *testing.T) {
+	const root = "../testdata/cases"
 	r := startRunner(t, newNamespace(t))
 	cordon(t, r.namespace)
-	cases, err := golden.Cases("../testdata/cases")
+	cases, err := golden.Cases(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
 	started := 0
-	for _, dir := range cases {
+	for _, name := range cases {
+		dir := filepath.Join(root, name)
 		expected, err := os.ReadFile(filepath.Join(dir, golden.ManifestFile))
 		if os.IsNotExist(err) {
 			continue // a case of an error

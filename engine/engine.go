@@ -6,6 +6,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/config"
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 	"github.com/agynio/k8s-runner/render"
@@ -17,6 +18,7 @@ import (
 type Options struct {
 	// Templates are texts by file name.
 	Templates map[string]string
+	Catalog   *catalog.Catalog
 	// Config holds the operator's settings.
 	Config config.Config
 }
@@ -24,6 +26,8 @@ type Options struct {
 // Engine renders requests. It never changes, and it is safe for concurrent use.
 type Engine struct {
 	set      *render.Set
+	catalog  *catalog.Catalog
+	offer    catalog.Offer
 	settings render.Settings
 }
 
@@ -33,22 +37,61 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the templates: %w", err)
 	}
-	return &Engine{
-		set:      set,
-		settings: render.Settings{Namespace: o.Config.Kube.Namespace, FSGroup: o.Config.Workload.FSGroup},
-	}, nil
+	return &Engine{set: set, catalog: o.Catalog, offer: offer(o.Config), settings: settings(o.Config)}, nil
 }
 
-// Render returns what req asks for and the manifests of it. A *workload.Error
-// is about the request, any other error about the templates.
+func offer(c config.Config) catalog.Offer {
+	return catalog.Offer{
+		Implementations:   c.Capabilities.Implementations,
+		LinuxCapabilities: c.Security.AllowedCapabilities,
+		StorageClass:      c.Volumes.StorageClass,
+		Restricted:        c.Security.Profile == config.ProfileRestricted,
+	}
+}
+
+func settings(c config.Config) render.Settings {
+	out := render.Settings{
+		Namespace:           c.Kube.Namespace,
+		FSGroup:             c.Workload.FSGroup,
+		ClaimSize:           c.Volumes.Size,
+		DockerImage:         c.Capabilities.DockerImage,
+		DockerRootlessImage: c.Capabilities.DockerRootlessImage,
+		RunAsUser:           c.Security.RunAsUser,
+		Restricted:          c.Security.Profile == config.ProfileRestricted,
+	}
+	if c.NetworkPolicy.Enabled {
+		out.NetworkPolicy = &render.NetworkPolicy{EgressCIDRs: c.NetworkPolicy.EgressCIDRs}
+	}
+	return out
+}
+
+// Plan returns what req asks for and what the names in it stand for, or a
+// *workload.Error with everything that is wrong with it.
+func (e *Engine) Plan(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *catalog.Plan, error) {
+	spec, faults := request.Read(req)
+	plan, more := e.catalog.Resolve(spec, e.offer)
+	if err := workload.Invalid(append(faults, more...)); err != nil {
+		return nil, nil, err
+	}
+	return spec, plan, nil
+}
+
+// Manifests returns the objects of a planned workload. A *workload.Error is
+// about the request, any other error about the templates.
+func (e *Engine) Manifests(spec *workload.Spec, plan *catalog.Plan) (*render.Manifests, error) {
+	manifests, err := e.set.Render(spec, plan, e.settings)
+	if err != nil {
+		return nil, fmt.Errorf("rendering workload %s: %w", spec.ID, err)
+	}
+	return manifests, nil
+}
+
+// Render does both.
 func (e *Engine) Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *render.Manifests, error) {
-	spec, err := request.Parse(req)
+	spec, plan, err := e.Plan(req)
 	if err != nil {
 		return nil, nil, err
 	}
-	manifests, err := e.set.Render(spec, e.settings)
-	if err != nil {
-		return nil, nil, fmt.Errorf("rendering workload %s: %w", spec.ID, err)
-	}
-	return spec, manifests, nil
+	manifests, err := e.Manifests(spec, plan)
+	return spec, manifests, err
 }

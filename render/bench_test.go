@@ -19,10 +19,10 @@ func BenchmarkRender(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	spec, settings := bigSpec(20, 30), render.DefaultSettings("workloads")
+	spec := bigSpec(20, 30)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := set.Render(spec, settings); err != nil {
+		if _, err := set.Render(spec, noPlan, settings); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/agynio/k8s-runner/render"
 )
 
 // Bounds of a render that the tests insist on. They are wide: the machine may
@@ -95,7 +93,7 @@ func TestRendersEnd(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start := time.Now()
-			_, err := set.Render(spec, render.DefaultSettings("workloads"))
+			_, err := set.Render(spec, noPlan, settings)
 			took := time.Since(start)
 			runtime.ReadMemStats(&after)
 			if err == nil {

@@ -46,6 +46,9 @@ func requested(spec *workload.Spec, d duplicate) (field, token string) {
 			return field + ".env", "duplicate_env_name"
 		}
 	case listMounts:
+		if i := slices.Index(c.InlineFiles, d.key); i >= 0 {
+			return entry(field+".inline_file_mounts", i, ".path"), "duplicate_mount_path"
+		}
 		i := slices.IndexFunc(c.Mounts, func(m workload.Mount) bool { return path.Clean(m.Path) == d.key })
 		return entry(field+".mounts", i, ".mount_path"), "duplicate_mount_path"
 	}

@@ -10,7 +10,7 @@ import (
 func TestTemplateErrors(t *testing.T) {
 	for name, c := range map[string]struct{ files, where string }{
 		// Executing.
-		"a missing field":           {podWith("  hostname: {{ .Flavor }}\n"), "pod.yaml:9:"},
+		"a missing field":           {podWith("  hostname: {{ .Missing }}\n"), "pod.yaml:9:"},
 		"a missing key (C20)":       {podWith("  hostname: {{ .Properties.Missing }}\n"), "pod.yaml:9:"},
 		"a default of it (C20)":     {podWith("  hostname: {{ .Properties.Missing | default \"x\" }}\n"), "pod.yaml:9:"},
 		"a missing part":            {podWith("  hostname: {{ include \"nothing\" . }}\n"), "pod.yaml:9:"},
@@ -99,7 +99,7 @@ func TestTemplateErrors(t *testing.T) {
 		"an empty file":          {"-- pod.yaml --\n", "pod.yaml"},
 		"two Pods":               {podWith("") + "---\n" + podWith(""), "pod.yaml:10:"},
 		"two Pods in two files":  {"-- a.yaml --\n" + podWith("") + "-- b.yaml --\n" + podWith(""), "b.yaml:1:"},
-		"a Secret":               {"apiVersion: v1\nkind: Secret\n", "pod.yaml:2:"},
+		"a Node":                 {"apiVersion: v1\nkind: Node\n", "pod.yaml:2:"},
 		"a Pod of another group": {"apiVersion: apps/v1\nkind: Pod\n", "pod.yaml:2:"},
 		"no kind":                {"apiVersion: v1\n", "pod.yaml:1:"},
 		"a kind that is none":    {"apiVersion: v1\nkind: [Pod]\n", "pod.yaml:2:"},
@@ -127,7 +127,7 @@ func TestErrorsNameEveryFault(t *testing.T) {
 func TestErrorsSayWhy(t *testing.T) {
 	for line, want := range map[string]string{
 		"{{ .Properties.Missing }}":     "no entry for key \"Missing\"",
-		"{{ .Flavor }}":                 "can't evaluate field Flavor",
+		"{{ .Missing }}":                 "can't evaluate field Missing",
 		"{{ range .Name }}{{ end }}":    "range can't iterate over it",
 		"{{ include \"nothing\" . }}":   "no part of that name",
 		"{{ template \"nothing\" . }}":  "\"nothing\" not defined",

@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
-
-	"github.com/agynio/k8s-runner/render"
 )
 
 // TestIdioms renders what authors of templates write, testdata/idioms.
@@ -68,7 +66,7 @@ func TestRenderLeavesItsInputAlone(t *testing.T) {
 	for name, files := range idioms(t) {
 		delete(files, "spec.yaml")
 		spec, untouched := specOf(t, someRequest), specOf(t, someRequest)
-		if _, err := compile(t, files).Render(spec, render.DefaultSettings("workloads")); err != nil {
+		if _, err := compile(t, files).Render(spec, noPlan, settings); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(untouched, spec); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/request"
 	"github.com/agynio/k8s-runner/request/requesttest"
@@ -36,6 +37,11 @@ dns_config: {searches: [b.example, a.example]}
 labels: {team: core, "yes": "no"}
 additional_properties: {colour: blue, secret: ` + secret + `}
 `
+
+// noPlan is that of a request without a name of the catalog.
+var noPlan = &catalog.Plan{}
+
+var settings = render.Settings{Namespace: "workloads", FSGroup: 1000, ClaimSize: "10Gi"}
 
 func specOf(t testing.TB, text string) *workload.Spec {
 	t.Helper()
@@ -81,7 +87,7 @@ func shipped(t testing.TB) *render.Set {
 // renderPod renders spec, which must make one Pod.
 func renderPod(t testing.TB, set *render.Set, spec *workload.Spec) *unstructured.Unstructured {
 	t.Helper()
-	manifests, err := set.Render(spec, render.DefaultSettings("workloads"))
+	manifests, err := set.Render(spec, noPlan, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +98,7 @@ func renderPod(t testing.TB, set *render.Set, spec *workload.Spec) *unstructured
 // a secret in the error.
 func renderError(t testing.TB, files map[string]string) error {
 	t.Helper()
-	manifests, err := compile(t, files).Render(specOf(t, someRequest), render.DefaultSettings("workloads"))
+	manifests, err := compile(t, files).Render(specOf(t, someRequest), noPlan, settings)
 	if err == nil {
 		t.Fatalf("it renders as %v", manifests)
 	}

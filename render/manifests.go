@@ -10,6 +10,19 @@ type Manifests struct {
 	Owned []*unstructured.Unstructured
 	// Claims outlive the Pod. One that is there already stays as it is.
 	Claims []*unstructured.Unstructured
+
+	sources map[*unstructured.Unstructured]*manifest
+}
+
+// Where returns the file and line of the template where a field of obj stands,
+// or if it has no line of its own, what it is a part of. The steps of path are
+// names and indices.
+func (m *Manifests) Where(obj *unstructured.Unstructured, path ...any) string {
+	source := m.sources[obj]
+	if source == nil {
+		return ""
+	}
+	return source.at(path)
 }
 
 // All returns the objects in the order in which they are applied.

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -33,7 +34,7 @@ func TestExecutorsForget(t *testing.T) {
 			}
 			spec := &workload.Spec{Main: workload.Container{Name: "main", Args: []string{"s3cr3t-value"}}}
 			for range 3 {
-				_, err = set.Render(spec, DefaultSettings("workloads"))
+				_, err = set.Render(spec, &catalog.Plan{}, Settings{Namespace: "workloads"})
 			}
 			if success := name == "a success"; success != (err == nil) {
 				t.Fatalf("the error is %v", err)

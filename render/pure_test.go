@@ -35,7 +35,7 @@ func TestRenderIsPure(t *testing.T) {
 		for i := range 100 {
 			wait.Go(func() {
 				if i%3 == 0 {
-					_, _ = set.Render(other, render.DefaultSettings("others"))
+					_, _ = set.Render(other, noPlan, render.Settings{Namespace: "others"})
 					return
 				}
 				if got := stream(t, set, spec); !bytes.Equal(got, want) {
@@ -48,7 +48,7 @@ func TestRenderIsPure(t *testing.T) {
 }
 
 func stream(t *testing.T, set *render.Set, spec *workload.Spec) []byte {
-	manifests, err := set.Render(spec, render.DefaultSettings("workloads"))
+	manifests, err := set.Render(spec, noPlan, settings)
 	if err != nil {
 		t.Error(err)
 		return nil

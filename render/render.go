@@ -2,66 +2,129 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// Render returns the manifests of spec.
-// Its errors are about the templates and name the file and where possible the
-// line, except for a *workload.Error: then the request holds a name or a path
-// that a template takes as well. No error holds a secret value.
-func (s *Set) Render(spec *workload.Spec, settings Settings) (*Manifests, error) {
+// Render returns the manifests of spec. Its errors are about the templates and
+// name the file and where possible the line, except for a *workload.Error: then
+// the request holds a name or a path that a template takes as well. No error
+// holds a secret value.
+func (s *Set) Render(spec *workload.Spec, plan *catalog.Plan, settings Settings) (*Manifests, error) {
 	e := s.executors.Get().(*executor) //nolint:forcetypeassert // New makes nothing else
 	defer func() {
 		e.reset()
 		s.executors.Put(e)
 	}()
-	in := NewInput(spec, settings)
-	out := &Manifests{}
-	first := ""
+	in := NewInput(spec, plan, settings)
+	var objects []manifest
 	for _, file := range s.objects {
 		output, err := e.run(file, in)
 		if err != nil {
 			return nil, err
 		}
-		manifests, err := decode(file, output, e.slots)
+		found, err := decode(file, output, e.slots)
 		if err != nil {
 			return nil, err
 		}
-		for i := range manifests {
-			here := manifests[i].at(nil)
-			if first != "" {
-				return nil, fmt.Errorf("%s: a second Pod; %s makes one already", here, first)
-			}
-			pod, err := s.finish(&manifests[i], in, spec)
-			if err != nil {
-				return nil, err
-			}
-			out.Pod, first = pod, here
+		objects = append(objects, found...)
+	}
+	kept := slices.Clone(e.slots) // for Where, after this render
+	for i := range objects {
+		objects[i].source.slots = kept
+		if err := s.finish(&objects[i], in, spec); err != nil {
+			return nil, err
+		}
+	}
+	return s.collect(objects, in)
+}
+
+// finish checks m and seals it.
+func (s *Set) finish(m *manifest, in *Input, spec *workload.Spec) error {
+	if faults := s.check(m.object); len(faults) > 0 {
+		return m.errorOf(faults)
+	}
+	if kindOfObject(m.object) != podKind {
+		return m.errorOf(s.sealOther(m.object, in))
+	}
+	if found := duplicates(m.object); len(found) > 0 {
+		if err := m.collision(found, spec); err != nil {
+			return err
+		}
+		return m.errorOf(twice(found))
+	}
+	return m.errorOf(s.sealPod(m.object, in, spec))
+}
+
+// collect sorts objects by what becomes of them. There is one Pod, and each
+// object once.
+func (s *Set) collect(objects []manifest, in *Input) (*Manifests, error) {
+	out := &Manifests{sources: map[*unstructured.Unstructured]*manifest{}}
+	made := map[string]string{}
+	for i := range objects {
+		m := &objects[i]
+		obj := &unstructured.Unstructured{Object: m.object}
+		name := obj.GetKind() + " " + obj.GetName()
+		if first, twice := made[name]; twice {
+			return nil, fmt.Errorf("%s: a second %s; %s makes one already", m.at(nil), name, first)
+		}
+		made[name], out.sources[obj] = m.at(nil), m
+		switch kindOfObject(m.object) {
+		case podKind:
+			out.Pod = obj
+		case claimKind:
+			out.Claims = append(out.Claims, obj)
+		default:
+			out.Owned = append(out.Owned, obj)
 		}
 	}
 	if out.Pod == nil {
 		return nil, fmt.Errorf("%s: no template makes a Pod", strings.Join(s.objects, ", "))
 	}
+	i := slices.IndexFunc(objects, func(m manifest) bool { return kindOfObject(m.object) == podKind })
+	if faults := missing(out, in); len(faults) > 0 {
+		return nil, objects[i].errorOf(faults)
+	}
 	return out, nil
 }
 
-// finish checks m and seals it.
-func (s *Set) finish(m *manifest, in *Input, spec *workload.Spec) (*unstructured.Unstructured, error) {
-	if faults := s.check(m.object); len(faults) > 0 {
-		return nil, m.errorOf(faults)
+// missing finds what the Pod refers to of this workload and no template makes:
+// it would wait for it for ever.
+func missing(m *Manifests, in *Input) []fault {
+	made := map[string]bool{}
+	for _, obj := range m.All() {
+		made[obj.GetKind()+" "+obj.GetName()] = true
 	}
-	if found := duplicates(m.object); len(found) > 0 {
-		if err := m.collision(found, spec); err != nil {
-			return nil, err
+	var faults []fault
+	need := func(kind, name string, at ...any) {
+		if !made[kind+" "+name] {
+			faults = append(faults, fault{append(fieldPath{"spec"}, at...), "refers to a " + kind + " that no template makes"})
 		}
-		return nil, m.errorOf(twice(found))
 	}
-	if faults := s.seal(m.object, in, spec); len(faults) > 0 {
-		return nil, m.errorOf(faults)
+	spec := mapAt(m.Pod.Object, "spec")
+	for i, v := range entries(spec["volumes"]) {
+		if name := stringAt(mapAt(v, "secret"), "secretName"); in.owns(name) {
+			need("Secret", name, "volumes", i, "secret", "secretName")
+		}
+		name := stringAt(mapAt(v, "persistentVolumeClaim"), "claimName")
+		if slices.ContainsFunc(in.Claims, func(c Claim) bool { return c.Name == name }) {
+			need("PersistentVolumeClaim", name, "volumes", i, "persistentVolumeClaim", "claimName")
+		}
 	}
-	return &unstructured.Unstructured{Object: m.object}, nil
+	for i, s := range entries(spec["imagePullSecrets"]) {
+		if name := stringAt(s, "name"); in.owns(name) {
+			need("Secret", name, "imagePullSecrets", i, "name")
+		}
+	}
+	return faults
+}
+
+// owns reports whether name is that of an object of this workload.
+func (in *Input) owns(name string) bool {
+	return name == in.Name || strings.HasPrefix(name, in.Name+"-")
 }

@@ -4,26 +4,68 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// seal sets on the Pod what makes it the Pod of this workload, and refuses one
-// in which a template decided what is not a template's to decide.
-func (s *Set) seal(obj map[string]any, in *Input, spec *workload.Spec) []fault {
+// sealPod sets on the Pod what makes it the Pod of this workload, and refuses
+// one in which a template decided what is not a template's to decide.
+func (s *Set) sealPod(obj map[string]any, in *Input, spec *workload.Spec) []fault {
 	if faults := trespasses(obj, spec.Main.Name); len(faults) > 0 {
 		return faults
 	}
 	metadata := madeAt(obj, "metadata")
 	metadata["name"], metadata["namespace"] = in.Name, in.Namespace
-	labels := madeAt(metadata, "labels")
-	for k, v := range workload.IdentityLabels(spec.ID) {
-		labels[k] = v
-	}
+	maps.Copy(madeAt(metadata, "labels"), identity(in.ID))
 	annotations := madeAt(metadata, "annotations")
 	annotations[workload.AnnotationDigest] = spec.Digest
 	annotations[workload.AnnotationTemplates] = s.digest
 	mapAt(obj, "spec")["automountServiceAccountToken"] = false
 	return nil
+}
+
+// sealOther does the same to an object that goes with the Pod. Its name keeps
+// workloads apart; a claim, which outlives them, is one that the request names.
+func (s *Set) sealOther(obj map[string]any, in *Input) []fault {
+	faults := slices.Concat(
+		others(fieldPath{"metadata"}, mapAt(obj, "metadata"), "name", "namespace", "labels", "annotations"),
+		others(nil, obj, "apiVersion", "kind", "metadata", "spec", "type", "data", "stringData", "immutable"),
+	)
+	metadata := madeAt(obj, "metadata")
+	name, labels := stringAt(metadata, "name"), identity(in.ID)
+	if kindOfObject(obj) == claimKind {
+		delete(labels, workload.LabelID)
+		delete(mapAt(metadata, "labels"), workload.LabelID)
+		if !slices.ContainsFunc(in.Claims, func(c Claim) bool { return c.Name == name }) {
+			faults = append(faults, fault{fieldPath{"metadata", "name"}, "must be that of a claim of the request"})
+		}
+	} else if !in.owns(name) {
+		faults = append(faults, fault{fieldPath{"metadata", "name"}, "must be that of the Pod, or start with it and a dash"})
+	}
+	if secretType := stringAt(obj, "type"); forbiddenSecret(secretType) {
+		faults = append(faults, fault{fieldPath{"type"}, "is refused: a workload has no access to the API server"})
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	metadata["namespace"] = in.Namespace
+	maps.Copy(madeAt(metadata, "labels"), labels)
+	return nil
+}
+
+// forbiddenSecret knows the types into which Kubernetes puts, or from which it
+// takes, credentials of its API.
+func forbiddenSecret(secretType string) bool {
+	return secretType == string(corev1.SecretTypeServiceAccountToken) || secretType == string(corev1.SecretTypeBootstrapToken)
+}
+
+func identity(id string) map[string]any {
+	labels := make(map[string]any, 3)
+	for k, v := range workload.IdentityLabels(id) {
+		labels[k] = v
+	}
+	return labels
 }
 
 // trespasses finds what only the runner or the cluster may decide.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -157,7 +156,7 @@ spec:
 		"the main container": {`{main: {image: a, name: proxy}}`, []string{"duplicate_container_name main.name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := set.Render(specOf(t, c.request), render.DefaultSettings("workloads"))
+			_, err := set.Render(specOf(t, c.request), noPlan, settings)
 			var got []string
 			var refusal *workload.Error
 			if errors.As(err, &refusal) {

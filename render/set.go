@@ -5,13 +5,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"text/template"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Set is a compiled set of templates. It never changes, and it is safe for
@@ -20,8 +17,8 @@ type Set struct {
 	// objects are the files that render to objects, in the order of their names.
 	objects []string
 	digest  string
-	// pod is what a Pod may look like.
-	pod *shape
+	// kinds are what each kind of object may look like.
+	kinds map[kind]*shape
 	// executors holds copies of the templates that are bound to the slots of one render.
 	executors sync.Pool
 }
@@ -36,7 +33,7 @@ func Compile(files map[string]string) (*Set, error) {
 	sprigs := library()
 	// These functions are for the parser alone; each executor has its own.
 	base := template.New("").Option("missingkey=error").Funcs(new(executor).functions(sprigs))
-	s := &Set{pod: shapes{}.of(reflect.TypeFor[corev1.Pod]())}
+	s := &Set{kinds: newKinds()}
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		text := files[name]

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/agynio/k8s-runner/workload"
+	"github.com/agynio/k8s-runner/quantity"
 )
 
 // shape is the form of a Kubernetes type in JSON. A manifest that fits decodes
@@ -153,8 +153,9 @@ func (s *shape) holds(n int64) bool {
 }
 
 func (s *shape) decodes(v any) bool {
-	if text, ok := v.(string); ok && s.opaque == reflect.TypeFor[resource.Quantity]() && !workload.IsShortQuantity(text) {
-		return false
+	if text, ok := v.(string); ok && s.opaque == reflect.TypeFor[resource.Quantity]() {
+		_, ok := quantity.Parse(text)
+		return ok
 	}
 	data, err := json.Marshal(v)
 	return err == nil && json.Unmarshal(data, reflect.New(s.opaque).Interface()) == nil

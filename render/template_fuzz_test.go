@@ -22,7 +22,7 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, err = set.Render(spec, render.DefaultSettings("workloads"))
+		_, err = set.Render(spec, noPlan, settings)
 		switch {
 		case err == nil:
 		case strings.Contains(err.Error(), secret) && !strings.Contains(text, secret):

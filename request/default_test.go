@@ -23,7 +23,7 @@ func parseError(t *testing.T, text string) error {
 func TestDefaultNames(t *testing.T) {
 	spec := parse(t, `{main: {image: a}, sidecars: [{image: a}, {image: a, name: named}, {image: a}], init_containers: [{image: a}, {image: a}]}`)
 	var names []string
-	for _, c := range request.Containers(spec) {
+	for _, c := range spec.Containers() {
 		names = append(names, c.Name)
 	}
 	if diff := cmp.Diff([]string{"main", "sidecar-1", "named", "sidecar-3", "init-1", "init-2"}, names); diff != "" {
@@ -35,7 +35,7 @@ func TestContainersCanStopEarly(t *testing.T) {
 	spec := parse(t, `{main: {image: a}, sidecars: [{image: a}], init_containers: [{image: a}]}`)
 	for stop := 1; stop <= 3; stop++ {
 		seen := 0
-		for range request.Containers(spec) {
+		for range spec.Containers() {
 			if seen++; seen == stop {
 				break
 			}
@@ -101,7 +101,7 @@ func TestKnownProperties(t *testing.T) {
 		Restarts     bool
 	}
 	var got []known
-	for _, c := range request.Containers(spec) {
+	for _, c := range spec.Containers() {
 		got = append(got, known{c.ReadOnlyRoot, c.Restarts})
 	}
 	// Only an init container can be a native sidecar.

@@ -89,6 +89,15 @@ var onlyWay = map[string]bool{
 	"volumes[0].name changed": true,
 	"volumes[1].name changed": true,
 	"init_containers[0].additional_properties[restart_policy] changed": true,
+	// A file and its mounts change together.
+	"inline_files[/etc/app/a.conf] removed":                 true,
+	"inline_files[/etc/app/a.conf] renamed":                 true,
+	"inline_files[/etc/app/b.conf] removed":                 true,
+	"inline_files[/etc/app/b.conf] renamed":                 true,
+	"main.inline_file_mounts[0].path changed":               true,
+	"main.inline_file_mounts[1].path changed":               true,
+	"sidecars[0].inline_file_mounts[0].path changed":        true,
+	"init_containers[0].inline_file_mounts[0].path changed": true,
 }
 
 // TestRichRequestSetsEveryField makes the test above complete.

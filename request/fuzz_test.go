@@ -4,9 +4,11 @@ import (
 	"errors"
 	"testing"
 
+	k8srunner "github.com/agynio/k8s-runner"
+	"github.com/agynio/k8s-runner/catalog"
+	"github.com/agynio/k8s-runner/config"
+	"github.com/agynio/k8s-runner/engine"
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
-	"github.com/agynio/k8s-runner/render"
-	"github.com/agynio/k8s-runner/request"
 	"github.com/agynio/k8s-runner/request/requesttest"
 	"github.com/agynio/k8s-runner/templates"
 	"github.com/agynio/k8s-runner/workload"
@@ -23,19 +25,21 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	set, err := render.Compile(files)
+	c, faults := catalog.Parse(k8srunner.Catalog)
+	if len(faults) > 0 {
+		f.Fatal(faults)
+	}
+	settings := config.Default()
+	settings.Kube.Namespace = "workloads"
+	settings.Capabilities.Implementations = map[string]string{catalog.Docker: catalog.DockerRootless}
+	e, err := engine.New(engine.Options{Templates: files, Catalog: c, Config: settings})
 	if err != nil {
 		f.Fatal(err)
 	}
 	rich := requesttest.Rich(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		spec, err := request.Parse(fuzzed(rich, data))
-		if err != nil {
+		if _, _, err := e.Render(fuzzed(rich, data)); err != nil {
 			checkRefusal(t, err)
-			return
-		}
-		if _, err := set.Render(spec, render.DefaultSettings("workloads")); err != nil {
-			t.Errorf("an accepted request does not render: %v", err)
 		}
 	})
 }

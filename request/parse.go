@@ -29,17 +29,24 @@ const (
 const labelProperty = "label."
 
 // Parse returns the Spec that req asks for, or a *workload.Error of kind
-// InvalidArgument that holds every fault of req. An empty workload id is
-// replaced by a random one.
+// InvalidArgument that holds every fault of req.
 func Parse(req *runnerv1.StartWorkloadRequest) (*workload.Spec, error) {
+	spec, violations := Read(req)
+	if err := workload.Invalid(violations); err != nil {
+		return nil, err
+	}
+	return spec, nil
+}
+
+// Read returns the Spec that req asks for and every fault of req. A Spec with
+// faults is only good for finding more of them. An empty workload id is
+// replaced by a random one.
+func Read(req *runnerv1.StartWorkloadRequest) (*workload.Spec, []workload.Violation) {
 	p := &parser{}
 	spec := p.spec(req)
 	p.validate(spec)
-	if err := workload.Invalid(p.violations); err != nil {
-		return nil, err
-	}
 	spec.Digest = digest(spec)
-	return spec, nil
+	return spec, p.violations
 }
 
 // maxViolations bounds an answer: a gRPC status has to fit into a header.
@@ -90,10 +97,8 @@ func (p *parser) spec(req *runnerv1.StartWorkloadRequest) *workload.Spec {
 	for i, v := range req.GetVolumes() {
 		spec.Volumes = append(spec.Volumes, p.volume(index("volumes", i), v))
 	}
-	for _, c := range req.GetImagePullCredentials() {
-		spec.PullCredentials = append(spec.PullCredentials, workload.PullCredential{
-			Registry: c.GetRegistry(), Username: c.GetUsername(), Password: c.GetPassword(),
-		})
+	for i, c := range req.GetImagePullCredentials() {
+		spec.PullCredentials = append(spec.PullCredentials, p.pullCredential(index("image_pull_credentials", i), c))
 	}
 	return spec
 }
@@ -121,7 +126,8 @@ func (p *parser) container(field, defaultName string, c *runnerv1.ContainerSpec)
 		Args:         c.GetCmd(),
 		Env:          p.env(field+".env", c.GetEnv()),
 		WorkingDir:   c.GetWorkingDir(),
-		Capabilities: c.GetRequiredCapabilities(),
+		Capabilities: p.linuxCapabilities(field+".required_capabilities", c.GetRequiredCapabilities()),
+		Resources:    p.resources(field+".resources", c.GetResources()),
 		Properties:   c.GetAdditionalProperties(),
 		ReadOnlyRoot: p.readOnlyRoot(field, c),
 	}
@@ -132,12 +138,6 @@ func (p *parser) container(field, defaultName string, c *runnerv1.ContainerSpec)
 	}
 	for _, m := range c.GetInlineFileMounts() {
 		out.InlineFiles = append(out.InlineFiles, m.GetPath())
-	}
-	if r := c.GetResources(); r != nil {
-		out.Resources = &workload.Resources{
-			RequestsCPU: r.GetRequestsCpu(), RequestsMemory: r.GetRequestsMemory(),
-			LimitsCPU: r.GetLimitsCpu(), LimitsMemory: r.GetLimitsMemory(),
-		}
 	}
 	return out
 }

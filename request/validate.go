@@ -1,16 +1,16 @@
 package request
 
 import (
-	"iter"
+	"maps"
 	"net/netip"
 	"path"
 	"slices"
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/agynio/k8s-runner/quantity"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -25,37 +25,19 @@ func (p *parser) validate(spec *workload.Spec) {
 	p.checkLabels(spec)
 	p.checkVolumes(spec)
 	p.checkDNS(spec)
+	p.checkInlineFiles(spec)
 	declared := make(map[string]bool, len(spec.Volumes))
 	for _, v := range spec.Volumes {
 		declared[v.Name] = true
 	}
 	names := map[string]string{}
-	for field, c := range Containers(spec) {
+	for field, c := range spec.Containers() {
 		p.checkContainer(field, c)
 		if first, taken := names[c.Name]; taken {
 			p.fault(field+".name", "duplicate_container_name", "%s and %s are both named %q", first, field, c.Name)
 		}
 		names[c.Name] = field
 		p.checkMounts(field, c, declared)
-	}
-}
-
-// Containers yields every container with the path of its field.
-func Containers(spec *workload.Spec) iter.Seq2[string, *workload.Container] {
-	return func(yield func(string, *workload.Container) bool) {
-		if !yield("main", &spec.Main) {
-			return
-		}
-		for i := range spec.Sidecars {
-			if !yield(index("sidecars", i), &spec.Sidecars[i]) {
-				return
-			}
-		}
-		for i := range spec.Inits {
-			if !yield(index("init_containers", i), &spec.Inits[i]) {
-				return
-			}
-		}
 	}
 }
 
@@ -104,7 +86,7 @@ func (p *parser) checkMounts(field string, c *workload.Container, declared map[s
 }
 
 func (p *parser) checkVolumes(spec *workload.Spec) {
-	names := map[string]string{}
+	names, claims := map[string]string{}, map[string]int{}
 	for i, v := range spec.Volumes {
 		field := index("volumes", i)
 		if !isLabel(v.Name) {
@@ -114,41 +96,51 @@ func (p *parser) checkVolumes(spec *workload.Spec) {
 			p.fault(field+".name", "duplicate_volume_name", "%s and %s are both named %q", first, field, v.Name)
 		}
 		names[v.Name] = field
-		if v.Kind == workload.Named && v.Claim != v.Name && len(validation.IsDNS1123Subdomain(v.Claim)) > 0 {
-			p.fault(field+".persistent_name", "invalid_claim_name", "%q is not a DNS subdomain", v.Claim)
-		}
-		if v.Size == "" {
-			continue
-		}
-		if !isSize(v.Size) {
+		if v.Size != "" && !quantity.IsSize(v.Size) {
 			p.fault(field+".size", "invalid_size", "%q is not a quantity above zero, such as 10Gi", v.Size)
+		}
+		if v.Kind == workload.Named {
+			p.checkClaim(field, &v, spec.ID)
+			if first, taken := claims[v.Claim]; taken && !sameClaim(&spec.Volumes[first], &v) {
+				p.fault(field+".persistent_name", "conflicting_claim",
+					"volumes[%d] and %s are both the claim %q and differ in size, class or labels", first, field, v.Claim)
+			}
+			claims[v.Claim] = i
 		}
 	}
 }
 
-// isSize reports whether s is a quantity above zero.
-func isSize(s string) bool {
-	if !workload.IsShortQuantity(s) {
-		return false
+// sameClaim reports whether two volumes of one claim ask for the same.
+func sameClaim(a, b *workload.Volume) bool {
+	return a.Size == b.Size && a.StorageClass == b.StorageClass && maps.Equal(a.Labels, b.Labels)
+}
+
+// checkClaim checks what becomes a claim. Its labels are the claim's alone.
+func (p *parser) checkClaim(field string, v *workload.Volume, id string) {
+	if v.Claim != v.Name && len(validation.IsDNS1123Subdomain(v.Claim)) > 0 {
+		p.fault(field+".persistent_name", "invalid_claim_name", "%q is not a DNS subdomain", v.Claim)
 	}
-	q, err := resource.ParseQuantity(s)
-	return err == nil && q.Sign() > 0
+	for _, key := range sortedKeys(v.Labels) {
+		p.checkLabel(field+".labels["+key+"]", key, v.Labels[key], id)
+	}
 }
 
 func (p *parser) checkLabels(spec *workload.Spec) {
-	identity := workload.IdentityLabels(spec.ID)
 	for _, key := range sortedKeys(spec.Labels) {
-		field, value := p.labelFields[key], spec.Labels[key]
-		if workload.IsReservedLabel(key) && identity[key] != value {
-			p.fault(field, "reserved_label", "only the runner sets this label")
-			continue
-		}
-		if len(validation.IsQualifiedName(key)) > 0 {
-			p.fault(field, "invalid_label", "the key is not [domain/]name, with a name of %s", labelTextRule)
-		}
-		if len(validation.IsValidLabelValue(value)) > 0 {
-			p.fault(field, "invalid_label", "the value %q is not empty or %s", value, labelTextRule)
-		}
+		p.checkLabel(p.labelFields[key], key, spec.Labels[key], spec.ID)
+	}
+}
+
+func (p *parser) checkLabel(field, key, value, id string) {
+	if workload.IsReservedLabel(key) && workload.IdentityLabels(id)[key] != value {
+		p.fault(field, "reserved_label", "only the runner sets this label")
+		return
+	}
+	if len(validation.IsQualifiedName(key)) > 0 {
+		p.fault(field, "invalid_label", "the key is not [domain/]name, with a name of %s", labelTextRule)
+	}
+	if len(validation.IsValidLabelValue(value)) > 0 {
+		p.fault(field, "invalid_label", "the value %q is not empty or %s", value, labelTextRule)
 	}
 }
 
@@ -179,7 +171,7 @@ const labelRule = "lower-case letters, digits and '-', 63 at most, a letter or d
 
 func isLabel(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
 
-func sortedKeys(m map[string]string) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

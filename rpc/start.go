@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
-	"github.com/agynio/k8s-runner/request"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -68,7 +67,7 @@ func unsupported(spec *workload.Spec) error {
 	for i, v := range spec.Volumes {
 		refuse(v.Kind == workload.Named, fmt.Sprintf("volumes[%d].kind", i))
 	}
-	for field, c := range request.Containers(spec) {
+	for field, c := range spec.Containers() {
 		refuse(len(c.Capabilities) > 0, field+".required_capabilities")
 		refuse(len(c.InlineFiles) > 0, field+".inline_file_mounts")
 		refuse(c.Resources != nil, field+".resources")

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,18 @@ func IsID(s string) bool { return uuid.MatchString(s) }
 
 // PodName returns the name of the Pod of workload id.
 func PodName(id string) string { return podPrefix + id }
+
+// PullSecretName returns the name of the i-th Secret, from 0, of a workload's
+// pull credentials.
+func PullSecretName(id string, i int) string {
+	if i == 0 {
+		return PodName(id) + "-pull"
+	}
+	return PodName(id) + "-pull-" + strconv.Itoa(i+1)
+}
+
+// InlineFilesName returns the name of the Secret of a workload's inline files.
+func InlineFilesName(id string) string { return PodName(id) + "-inline-files" }
 
 // ParseRef returns the workload id that ref, an id or the name of a Pod,
 // stands for. It reports false if ref can be neither.

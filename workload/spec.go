@@ -1,5 +1,12 @@
 package workload
 
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+)
+
 // Spec is a workload as a caller asked for it, with its defaults filled in.
 type Spec struct {
 	// ID is a UUID in lower case.
@@ -29,6 +36,60 @@ type Spec struct {
 	Digest string
 }
 
+// Containers yields every container with the path of its field in a request.
+func (s *Spec) Containers() iter.Seq2[string, *Container] {
+	return func(yield func(string, *Container) bool) {
+		if !yield("main", &s.Main) {
+			return
+		}
+		for i := range s.Sidecars {
+			if !yield(fmt.Sprintf("sidecars[%d]", i), &s.Sidecars[i]) {
+				return
+			}
+		}
+		for i := range s.Inits {
+			if !yield(fmt.Sprintf("init_containers[%d]", i), &s.Inits[i]) {
+				return
+			}
+		}
+	}
+}
+
+// masked stands for a secret value.
+const masked = "(masked)"
+
+// Masked returns a copy of s without secret values: those of variables, of
+// inline files and passwords. It has the Digest of s.
+func (s *Spec) Masked() *Spec {
+	out := *s
+	out.Main.Env = maskedEnv(s.Main.Env)
+	out.Sidecars, out.Inits = slices.Clone(s.Sidecars), slices.Clone(s.Inits)
+	for _, list := range [...][]Container{out.Sidecars, out.Inits} {
+		for i := range list {
+			list[i].Env = maskedEnv(list[i].Env)
+		}
+	}
+	out.InlineFiles = maps.Clone(s.InlineFiles)
+	for path := range out.InlineFiles {
+		out.InlineFiles[path] = []byte(masked)
+	}
+	out.PullCredentials = slices.Clone(s.PullCredentials)
+	for i := range out.PullCredentials {
+		out.PullCredentials[i].Password = masked
+	}
+	return &out
+}
+
+func maskedEnv(env []EnvVar) []EnvVar {
+	env = slices.Clone(env)
+	for i := range env {
+		if env[i].Value != "" {
+			env[i].Value = masked
+		}
+	}
+	return env
+}
+
 // Container is one container of a Spec.
 type Container struct {
 	Name  string
@@ -40,7 +101,7 @@ type Container struct {
 	Env        []EnvVar
 	WorkingDir string
 	Mounts     []Mount
-	// Capabilities are Linux capabilities to add.
+	// Capabilities are Linux capabilities to add, such as NET_ADMIN.
 	Capabilities []string
 	// InlineFiles are paths of Spec.InlineFiles that appear in this container.
 	InlineFiles []string
@@ -96,4 +157,8 @@ type DNS struct{ Nameservers, Searches []string }
 type Resources struct{ RequestsCPU, RequestsMemory, LimitsCPU, LimitsMemory string }
 
 // PullCredential opens a registry.
-type PullCredential struct{ Registry, Username, Password string }
+type PullCredential struct {
+	// Registry is the key of a Docker configuration: a host, or for Docker Hub
+	// https://index.docker.io/v1/.
+	Registry, Username, Password string
+}

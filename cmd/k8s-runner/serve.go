@@ -23,9 +23,7 @@ import (
 	"github.com/agynio/k8s-runner/applier"
 	"github.com/agynio/k8s-runner/cluster"
 	"github.com/agynio/k8s-runner/config"
-	"github.com/agynio/k8s-runner/engine"
 	"github.com/agynio/k8s-runner/rpc"
-	"github.com/agynio/k8s-runner/templates"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -79,12 +77,7 @@ func serve(ctx context.Context, c config.Config) error {
 	if c.Ziti.Enabled {
 		return errors.New("ziti.enabled (environment ZITI_ENABLED): this version of the runner has no overlay; unset it to serve on TCP")
 	}
-	if c.Catalog.Path != "" {
-		if _, err := readCatalog(c.Catalog.Path); err != nil {
-			return fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
-		}
-	}
-	renderer, err := newRenderer(c)
+	renderer, err := newEngine(c)
 	if err != nil {
 		return err
 	}
@@ -163,14 +156,6 @@ func newLog(c config.Log) (*logrus.Logger, error) {
 		log.SetFormatter(&logrus.JSONFormatter{})
 	}
 	return log, nil
-}
-
-func newRenderer(c config.Config) (rpc.Renderer, error) {
-	files, err := templates.Shipped()
-	if err != nil {
-		return nil, err
-	}
-	return engine.New(engine.Options{Templates: files, Config: c})
 }
 
 // newClients returns a typed client, which reads protobuf, and a dynamic one.

@@ -4,6 +4,12 @@
 //	expected.yaml  the manifests, in the order in which they are applied; or
 //	expected.err   the error, a line for each field at fault
 //
+// and, where it needs other ones than the suite has:
+//
+//	config.yaml    settings, in the form of the runner's file
+//	catalog.yaml   the catalog
+//	templates/     templates that replace those of the same name, or are added
+//
 // Adding a case means adding a folder with request.yaml and updating.
 package golden
 
@@ -13,40 +19,70 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/agynio/k8s-runner/render"
+	k8srunner "github.com/agynio/k8s-runner"
+	"github.com/agynio/k8s-runner/catalog"
+	"github.com/agynio/k8s-runner/config"
+	"github.com/agynio/k8s-runner/engine"
 	"github.com/agynio/k8s-runner/request"
+	"github.com/agynio/k8s-runner/templates"
 	"github.com/agynio/k8s-runner/workload"
 )
 
 // Files of a case.
 const (
-	RequestFile  = "request.yaml"
-	ManifestFile = "expected.yaml"
-	ErrorFile    = "expected.err"
+	RequestFile    = "request.yaml"
+	ManifestFile   = "expected.yaml"
+	ErrorFile      = "expected.err"
+	ConfigFile     = "config.yaml"
+	CatalogFile    = "catalog.yaml"
+	TemplateFolder = "templates"
 )
 
 // Namespace is where the workloads of golden cases would run.
 const Namespace = "workloads"
 
-// Cases returns the folders below root that are cases, sorted.
-func Cases(root string) ([]string, error) {
-	requests, err := filepath.Glob(filepath.Join(root, "*", RequestFile))
+// Suite is what cases are rendered with, but for what they bring themselves.
+type Suite struct {
+	// Templates are texts by file name.
+	Templates map[string]string
+	Catalog   *catalog.Catalog
+	Config    config.Config
+}
+
+// Shipped returns the suite of the shipped templates and catalog and of the
+// settings that nobody has changed.
+func Shipped() (Suite, error) {
+	files, err := templates.Shipped()
 	if err != nil {
-		return nil, fmt.Errorf("listing the cases of %s: %w", root, err)
+		return Suite{}, err
 	}
-	if len(requests) == 0 {
-		return nil, fmt.Errorf("no case below %s: a case is a folder with a %s", root, RequestFile)
+	offered, faults := catalog.Parse(k8srunner.Catalog)
+	if len(faults) > 0 {
+		return Suite{}, fmt.Errorf("the shipped catalog: %s", faults[0])
+	}
+	settings, err := config.Load(config.Sources{Namespace: Namespace})
+	return Suite{Templates: files, Catalog: offered, Config: settings}, err
+}
+
+// Cases returns the names of the folders of root that are cases, sorted.
+func Cases(root fs.FS) ([]string, error) {
+	requests, err := fs.Glob(root, "*/"+RequestFile)
+	if err != nil {
+		return nil, fmt.Errorf("listing the cases: %w", err)
 	}
 	for i, r := range requests {
-		requests[i] = filepath.Dir(r)
+		requests[i] = path.Dir(r)
 	}
 	return requests, nil
 }
@@ -59,26 +95,36 @@ type Result struct {
 	Err string
 }
 
-// Render renders the case in folder dir with the templates of set. Its error
-// is about reading the case; a request that is refused is a Result.
-func Render(dir string, set *render.Set) (Result, error) {
-	file := filepath.Join(dir, RequestFile)
-	data, err := os.ReadFile(file)
+// Render renders the case called name of root. Its error is about reading the
+// case; a request that is refused, or a template that fails, is a Result.
+func (s Suite) Render(root fs.FS, name string) (Result, error) {
+	dir, err := fs.Sub(root, name)
 	if err != nil {
-		return Result{}, fmt.Errorf("reading a case: %w", err)
+		return Result{}, fmt.Errorf("case %s: %w", name, err)
+	}
+	data, err := fs.ReadFile(dir, RequestFile)
+	if err != nil {
+		return Result{}, fmt.Errorf("case %s: %w", name, err)
 	}
 	if !bytes.HasPrefix(data, []byte("#")) {
-		return Result{}, fmt.Errorf("%s: the first line must be a comment that says why the case exists", file)
+		return Result{}, fmt.Errorf("case %s: the first line of %s must be a comment that says why the case exists", name, RequestFile)
 	}
 	req, err := request.Unmarshal(data)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", file, err)
+		return Result{}, fmt.Errorf("case %s: %s: %w", name, RequestFile, err)
 	}
-	spec, err := request.Parse(req)
+	if req.GetWorkloadId() == "" {
+		return Result{}, fmt.Errorf("case %s: %s needs a workload_id, or it would render differently each time", name, RequestFile)
+	}
+	options, err := s.options(dir)
+	if err != nil {
+		return Result{}, fmt.Errorf("case %s: %w", name, err)
+	}
+	e, err := engine.New(options)
 	if err != nil {
 		return Result{Err: errorText(err)}, nil
 	}
-	manifests, err := set.Render(spec, render.DefaultSettings(Namespace))
+	_, manifests, err := e.Render(req)
 	if err != nil {
 		return Result{Err: errorText(err)}, nil
 	}
@@ -87,17 +133,47 @@ func Render(dir string, set *render.Set) (Result, error) {
 	return Result{Manifests: string(stream)}, err
 }
 
-// Check compares r with what folder dir expects and returns the difference as
-// lines that start with - (expected) and + (rendered), or "" if there is none.
-func Check(dir string, r Result) (string, error) {
+// options are those of the suite, but for what the case in dir brings.
+func (s Suite) options(dir fs.FS) (engine.Options, error) {
+	o := engine.Options{Templates: maps.Clone(s.Templates), Catalog: s.Catalog, Config: s.Config}
+	if data, err := fs.ReadFile(dir, ConfigFile); err == nil {
+		if o.Config, err = config.Load(config.Sources{Text: data, Name: ConfigFile, Namespace: Namespace}); err != nil {
+			return o, err
+		}
+	}
+	if data, err := fs.ReadFile(dir, CatalogFile); err == nil {
+		var faults []catalog.Fault
+		if o.Catalog, faults = catalog.Parse(data); len(faults) > 0 {
+			return o, fmt.Errorf("%s:%s", CatalogFile, faults[0])
+		}
+	}
+	files, err := fs.Glob(dir, TemplateFolder+"/*")
+	if err != nil {
+		return o, err
+	}
+	for _, file := range files {
+		data, err := fs.ReadFile(dir, file)
+		if err != nil {
+			return o, err
+		}
+		o.Templates[path.Base(file)] = string(data)
+	}
+	return o, nil
+}
+
+// Check compares r with what the case called name of root expects and returns
+// the difference as lines that start with - (expected) and + (rendered), or ""
+// if there is none.
+func Check(root fs.FS, name string, r Result) (string, error) {
 	var diffs []string
-	for name, got := range r.files() {
-		want, err := os.ReadFile(filepath.Join(dir, name))
+	files := r.files()
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		want, err := fs.ReadFile(root, path.Join(name, file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("reading what a case expects: %w", err)
 		}
-		if diff := cmp.Diff(lines(string(want)), lines(got)); diff != "" {
-			diffs = append(diffs, name+":\n"+diff)
+		if diff := cmp.Diff(lines(string(want)), lines(files[file])); diff != "" {
+			diffs = append(diffs, file+":\n"+diff)
 		}
 	}
 	return strings.Join(diffs, "\n"), nil

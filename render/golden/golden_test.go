@@ -2,38 +2,40 @@ package golden_test
 
 import (
 	"flag"
+	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/render/golden"
-	"github.com/agynio/k8s-runner/templates"
 )
 
 var update = flag.Bool("update", false, "write what the cases render to instead of comparing")
 
 const root = "../../testdata/cases"
 
-// TestCases renders every golden case with the shipped templates.
+// TestCases renders every golden case.
 func TestCases(t *testing.T) {
-	set := shipped(t)
-	cases, err := golden.Cases(root)
+	suite, all := shipped(t), os.DirFS(root)
+	cases, err := golden.Cases(all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range cases {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			result, err := golden.Render(dir, set)
+	if len(cases) == 0 {
+		t.Fatal("there are no cases")
+	}
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			result, err := suite.Render(all, name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if *update {
-				if err := golden.Update(dir, result); err != nil {
+				if err := golden.Update(filepath.Join(root, name), result); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			diff, err := golden.Check(dir, result)
+			diff, err := golden.Check(all, name, result)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,15 +46,11 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func shipped(t *testing.T) *render.Set {
+func shipped(t *testing.T) golden.Suite {
 	t.Helper()
-	files, err := templates.Shipped()
+	suite, err := golden.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := render.Compile(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return suite
 }

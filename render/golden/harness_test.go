@@ -3,6 +3,7 @@ package golden_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,11 +39,11 @@ func read(t *testing.T, file string) string {
 // difference renders the case in dir and returns what Check finds.
 func difference(t *testing.T, dir string) string {
 	t.Helper()
-	result, err := golden.Render(dir, shipped(t))
+	result, err := shipped(t).Render(os.DirFS(filepath.Dir(dir)), filepath.Base(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff, err := golden.Check(dir, result)
+	diff, err := golden.Check(os.DirFS(filepath.Dir(dir)), filepath.Base(dir), result)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 				t.Errorf("the difference is %q", diff)
 			}
 			// Whatever it was, updating settles it.
-			result, err := golden.Render(dir, shipped(t))
+			result, err := shipped(t).Render(os.DirFS(filepath.Dir(dir)), filepath.Base(dir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,6 +132,7 @@ func TestRenderRefusesCases(t *testing.T) {
 		"not YAML":         "# why\nmain: {\n",
 		"two requests":     "# why\nmain: {image: a}\n---\nmain: {image: b}\n",
 		"a comment only":   "# why\n",
+		"no workload_id":   "# why\nmain: {image: a}\n",
 		"no file":          "-",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,12 +141,12 @@ func TestRenderRefusesCases(t *testing.T) {
 			if text != "-" {
 				write(t, file, text)
 			}
-			result, err := golden.Render(dir, shipped(t))
+			result, err := shipped(t).Render(os.DirFS(filepath.Dir(dir)), filepath.Base(dir))
 			if err == nil {
 				t.Fatalf("it renders as %+v", result)
 			}
-			if !strings.Contains(err.Error(), file) {
-				t.Errorf("the error does not name the file: %v", err)
+			if !strings.Contains(err.Error(), golden.RequestFile) || !strings.Contains(err.Error(), filepath.Base(dir)) {
+				t.Errorf("the error does not name the case and the file: %v", err)
 			}
 		})
 	}
@@ -152,8 +154,8 @@ func TestRenderRefusesCases(t *testing.T) {
 
 func TestCasesFindsFolders(t *testing.T) {
 	dir := t.TempDir()
-	if cases, err := golden.Cases(dir); err == nil {
-		t.Errorf("an empty folder has the cases %v", cases)
+	if cases, err := golden.Cases(os.DirFS(dir)); err != nil || len(cases) > 0 {
+		t.Errorf("an empty folder has the cases %v (%v)", cases, err)
 	}
 	for _, name := range []string{"b", "a", "no-case"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
@@ -163,15 +165,15 @@ func TestCasesFindsFolders(t *testing.T) {
 			write(t, filepath.Join(dir, name, golden.RequestFile), "# why\n")
 		}
 	}
-	cases, err := golden.Cases(dir)
-	if err != nil || len(cases) != 2 || filepath.Base(cases[0]) != "a" || filepath.Base(cases[1]) != "b" {
+	cases, err := golden.Cases(os.DirFS(dir))
+	if err != nil || !slices.Equal(cases, []string{"a", "b"}) {
 		t.Errorf("the cases are %v (%v)", cases, err)
 	}
 }
 
 // TestEveryCaseSaysOneThing guards against a folder that no test reads.
 func TestEveryCaseSaysOneThing(t *testing.T) {
-	cases, err := golden.Cases(root)
+	cases, err := golden.Cases(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +184,23 @@ func TestEveryCaseSaysOneThing(t *testing.T) {
 	if len(folders) != len(cases) {
 		t.Errorf("of %d folders %d are cases", len(folders), len(cases))
 	}
-	for _, dir := range cases {
-		if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
-			t.Errorf("%s has %v (%v), and not a request and what it expects", dir, files, err)
+	for _, name := range cases {
+		expectations := 0
+		files, err := os.ReadDir(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			switch f.Name() {
+			case golden.ManifestFile, golden.ErrorFile:
+				expectations++
+			case golden.RequestFile, golden.ConfigFile, golden.CatalogFile, golden.TemplateFolder:
+			default:
+				t.Errorf("%s has %s, which nothing reads", name, f.Name())
+			}
+		}
+		if expectations != 1 {
+			t.Errorf("%s expects %d things", name, expectations)
 		}
 	}
 }

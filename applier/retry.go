@@ -1,0 +1,35 @@
+package applier
+
+import (
+	"context"
+	"time"
+)
+
+// Between two tries of a write that the server could not do.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+	// maxTries bounds a caller without a deadline to some ten seconds.
+	maxTries = 10
+)
+
+// retry does write, and again within the caller's deadline as long as the fault
+// passes.
+func retry[T any](ctx context.Context, passes func(error) bool, write func() (T, error)) (T, error) {
+	pause := firstPause
+	for tries := 1; ; tries++ {
+		made, err := write()
+		if err == nil || !passes(err) || tries == maxTries {
+			return made, err
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*pause {
+			return made, err // no time for another try and its answer
+		}
+		select {
+		case <-ctx.Done():
+			return made, err
+		case <-time.After(pause):
+			pause = min(2*pause, lastPause)
+		}
+	}
+}

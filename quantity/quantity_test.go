@@ -1,0 +1,40 @@
+package quantity_test
+
+import (
+	"testing"
+
+	"github.com/agynio/k8s-runner/quantity"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]bool{
+		"10Gi": true, "1E": true, "1Ei": true, "1e18": true, "1e-18": true, "100m": true, "0": true, "-1": true,
+		"": false, "x": false, "1 Gi": false, "1gi": false,
+		"1e-99999999": false, "1E-99999999": false, "1e1000": false, "000000000000000000000000000000001": false,
+	} {
+		if _, got := quantity.Parse(text); got != want {
+			t.Errorf("%q is a quantity: %v", text, got)
+		}
+	}
+}
+
+func TestIsSize(t *testing.T) {
+	for text, want := range map[string]bool{"1": true, "10Gi": true, "1m": true, "0": false, "-1": false, "": false, "1e-99999999": false} {
+		if got := quantity.IsSize(text); got != want {
+			t.Errorf("%q is a size: %v", text, got)
+		}
+	}
+}
+
+func TestExceeds(t *testing.T) {
+	for _, c := range []struct {
+		request, limit string
+		want           bool
+	}{
+		{"1", "1", false}, {"1001m", "1", true}, {"1Gi", "1G", true}, {"1G", "1Gi", false}, {"2", "", false}, {"", "1", false}, {"x", "1", false},
+	} {
+		if got := quantity.Exceeds(c.request, c.limit); got != c.want {
+			t.Errorf("%q exceeds %q: %v", c.request, c.limit, got)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+// Package k8srunner holds what the runner ships beside its code and templates:
+// the catalog and the golden cases.
+package k8srunner
+
+import "embed"
+
+// Catalog is catalog.yaml.
+//
+//go:embed catalog.yaml
+var Catalog []byte //nolint:gochecknoglobals // an embedded file
+
+// Cases holds the golden cases, each a folder of testdata/cases.
+//
+//go:embed testdata/cases
+var Cases embed.FS //nolint:gochecknoglobals // embedded files
