@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// ReplaceStrings replaces every string of m, keys of maps too, by what replace
-// returns for it. It goes in the order of the fields, and of the keys of a map.
+// ReplaceStrings replaces every string of m, keys of maps and bytes in maps too,
+// by what replace returns for it. It goes in the order of the fields, and of the keys of a map.
 func ReplaceStrings(m proto.Message, replace func(path, old string) string) {
 	replaceIn("", m.ProtoReflect(), replace)
 }
@@ -53,8 +53,12 @@ func replaceInMap(name string, f protoreflect.FieldDescriptor, entries protorefl
 	}
 	for _, k := range keys {
 		v := old[k]
-		if f.MapValue().Kind() == protoreflect.StringKind {
+		switch f.MapValue().Kind() {
+		case protoreflect.StringKind:
 			v = protoreflect.ValueOfString(replace(name+"["+k+"]", v.String()))
+		case protoreflect.BytesKind:
+			v = protoreflect.ValueOfBytes([]byte(replace(name+"["+k+"]", string(v.Bytes()))))
+		default:
 		}
 		entries.Set(protoreflect.ValueOfString(replace(name+" key "+k, k)).MapKey(), v)
 	}
