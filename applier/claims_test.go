@@ -160,6 +160,9 @@ func TestDeleteClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, s := newServer(c.there)
 			wantVerdict(t, a.DeleteClaim(t.Context(), c.claim, false), c.want)
+			if asked := len(s.Actions()); c.claim != "data" && c.claim != "other" && asked > 0 {
+				t.Errorf("it asks the cluster for %q", c.claim)
+			}
 			if there := s.named(t, "persistentvolumeclaims", "data") != nil; there != c.stays {
 				t.Errorf("the claim is there: %v", there)
 			}

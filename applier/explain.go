@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,19 +87,6 @@ func unavailable(err error) bool {
 func passing(err error) bool {
 	conflict := apierrors.IsConflict(err) && len(conflicting(err)) == 0
 	return !denied(err) && !tooLarge(err) && (unavailable(err) || conflict)
-}
-
-// conflicting lists the field managers, sorted, that own what an apply would
-// change.
-func conflicting(err error) []string {
-	var managers []string
-	for _, c := range details(err).Causes {
-		if c.Type == metav1.CauseTypeFieldManagerConflict {
-			managers = append(managers, between(c.Message, `conflict with "`, `"`))
-		}
-	}
-	slices.Sort(managers)
-	return slices.Compact(managers)
 }
 
 // delay is when the server asks to be asked again.

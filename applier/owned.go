@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,65 +16,102 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// errLeftover: the object is there as it should be, but it was an earlier Pod's
-// and the garbage collector has not let go of it.
-var errLeftover = errors.New("it still belongs to an earlier Pod") //nolint:gochecknoglobals // a sentinel
+// errLeftover: an object of an earlier Pod has the name still.
+var errLeftover = errors.New("it still belongs to an earlier Pod")
 
-// own applies object so that it lives and dies with pod.
+// own makes object be there so that it lives and dies with pod. What an earlier
+// start made for this Pod is applied anew; what an earlier Pod of this name left
+// must be gone first.
 //
-// What an earlier Pod of this name left, the apply takes over. But the garbage
-// collector may have decided on it before and delete it after: up to Kubernetes
-// 1.33 it looks at the owners first and then deletes whatever has the UID. So the
-// apply is repeated until pod alone owns what comes back: the collector works on
-// an object in one place, and whether it has taken the earlier owner off or the
-// object away, it is done.
+// A leftover is not taken over, as an apply would: the garbage collector may
+// have looked at its owners before and delete it afterwards. Up to Kubernetes
+// 1.33 nothing keeps it from that (kubernetes/kubernetes#114603), and the Pod
+// would wait for its Secret forever.
 func (a *Applier) own(ctx context.Context, object, pod *unstructured.Unstructured) error {
-	kind, owned := object.GetKind(), ownedBy(object, pod)
+	kind, name, owned := object.GetKind(), object.GetName(), ownedBy(object, pod)
 	// The plural without asking the server: right for every kind of Kubernetes.
 	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	client := a.client.Resource(resource).Namespace(a.namespace)
-	_, err := retry(ctx, passingOwned, func() (struct{}, error) {
-		made, err := apply(ctx, client, owned)
-		if err == nil && !ownedAlone(made, pod.GetUID()) {
-			err = errLeftover
-		}
-		return struct{}{}, err
-	})
-	switch doing := "applying the " + kind; {
+	_, err := retry(ctx, passingOwned, func() (struct{}, error) { return struct{}{}, ensure(ctx, client, owned, pod) })
+	switch doing := "making the " + kind; {
 	case errors.Is(err, errLeftover):
 		return workload.Errorf(workload.FailedPrecondition, "workload_terminating",
-			"the %s %s of an earlier Pod is still being deleted", kind, object.GetName()).Retry(retryTerminating)
+			"the %s %s of an earlier Pod is still being deleted", kind, name).Retry(retryTerminating)
 	case apierrors.IsNotFound(err) && kindOf(err) != "namespaces":
 		return workload.Errorf(workload.FailedPrecondition, "rejected_by_kubernetes",
-			"%s %s: the cluster has no kind %s of %s", doing, object.GetName(), kind, object.GetAPIVersion()).Because(withoutValues(err))
+			"%s %s: the cluster has no kind %s of %s", doing, name, kind, object.GetAPIVersion()).Because(withoutValues(err))
 	default:
-		return a.explain(err, doing, object.GetName())
+		return a.explain(err, doing, name)
 	}
-}
-
-// apply applies object on the server's side. Fields that the runner itself once
-// wrote in another way are its own; those of others stay theirs.
-func apply(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	options := metav1.ApplyOptions{FieldManager: workload.FieldManager}
-	made, err := client.Apply(ctx, object.GetName(), object, options)
-	if holders := conflicting(err); len(holders) == 1 && holders[0] == workload.FieldManager {
-		options.Force = true
-		return client.Apply(ctx, object.GetName(), object, options)
-	}
-	return made, err
 }
 
 // passingOwned is passing, where something of an earlier Pod may be in the way.
 func passingOwned(err error) bool {
-	return errors.Is(err, errLeftover) || immutable(err) || passing(err)
+	return errors.Is(err, errLeftover) || apierrors.IsAlreadyExists(err) || passing(err)
 }
 
-// immutable reports whether what is there cannot become what was asked for. If it
-// is an earlier Pod's, it goes.
-func immutable(err error) bool {
-	return apierrors.IsInvalid(err) && slices.ContainsFunc(details(err).Causes, func(c metav1.StatusCause) bool {
-		return strings.Contains(c.Message, "field is immutable")
-	})
+// ensure creates object, which pod owns, or applies it if it is there already and
+// this Pod's.
+func ensure(ctx context.Context, client dynamic.ResourceInterface, object, pod *unstructured.Unstructured) error {
+	_, err := client.Create(ctx, object, createOptions())
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	// Whatever it said: it may be there, and admission refuses before it looks.
+	// A patch that changes nothing reads it, and needs no permission to read
+	// Secrets.
+	there, lookErr := client.Patch(ctx, object.GetName(), types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	if lookErr != nil {
+		return err
+	}
+	owners := there.GetOwnerReferences()
+	switch {
+	case there.GetDeletionTimestamp() != nil:
+		return errLeftover
+	case slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == pod.GetUID() }):
+		return apply(ctx, client, object)
+	case slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" && o.Name == pod.GetName() }):
+		return errLeftover
+	}
+	return fieldConflict(there)
+}
+
+// apply applies object on the server's side. Fields that the runner itself wrote
+// in another way are its own; those of others stay theirs.
+func apply(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+	options := metav1.ApplyOptions{FieldManager: workload.FieldManager}
+	_, err := client.Apply(ctx, object.GetName(), object, options)
+	if holders := conflicting(err); len(holders) == 1 && holders[0] == workload.FieldManager {
+		options.Force = true
+		_, err = client.Apply(ctx, object.GetName(), object, options)
+	}
+	return err
+}
+
+// fieldConflict is the conflict with those who made object, which is nothing of
+// the runner's.
+func fieldConflict(object *unstructured.Unstructured) error {
+	var causes []metav1.StatusCause
+	for _, f := range object.GetManagedFields() {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "` + f.Manager + `"`})
+	}
+	if len(causes) == 0 {
+		causes = []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "somebody else"`}}
+	}
+	return apierrors.NewApplyConflict(causes, "it is there already")
+}
+
+// conflicting lists the field managers, sorted, that own what an apply would
+// change.
+func conflicting(err error) []string {
+	var managers []string
+	for _, c := range details(err).Causes {
+		if c.Type == metav1.CauseTypeFieldManagerConflict {
+			managers = append(managers, between(c.Message, `conflict with "`, `"`))
+		}
+	}
+	slices.Sort(managers)
+	return slices.Compact(managers)
 }
 
 // ownedBy returns object with pod as its owner. What it does not change it shares
@@ -89,10 +125,4 @@ func ownedBy(object, pod *unstructured.Unstructured) *unstructured.Unstructured 
 	owned := maps.Clone(object.Object)
 	owned["metadata"] = metadata
 	return &unstructured.Unstructured{Object: owned}
-}
-
-// ownedAlone reports whether object stays as long as its one owner does.
-func ownedAlone(object *unstructured.Unstructured, owner types.UID) bool {
-	owners := object.GetOwnerReferences()
-	return len(owners) == 1 && owners[0].UID == owner && object.GetDeletionTimestamp() == nil
 }

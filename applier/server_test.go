@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,8 +30,6 @@ type server struct {
 	writes []string
 	// before is called with each write; its error is the answer.
 	before func(write string) error
-	// collect is what the garbage collector does after each apply.
-	collect func(*unstructured.Unstructured) *unstructured.Unstructured
 	// force says of each apply whether it took over the fields of others.
 	force []bool
 }
@@ -91,6 +87,9 @@ func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	write := action.GetVerb() + " " + action.GetResource().Resource
+	if patch, ok := action.(clienttesting.PatchActionImpl); ok && string(patch.Patch) == "{}" {
+		write = "read " + action.GetResource().Resource
+	}
 	s.writes = append(s.writes, write)
 	if s.before != nil {
 		if err := s.before(write); err != nil {
@@ -113,7 +112,7 @@ func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error
 			return true, nil, err
 		}
 		if action.GetPatchType() == types.ApplyPatchType {
-			s.force = append(s.force, action.PatchOptions.Force != nil && *action.PatchOptions.Force)
+			s.force = append(s.force, *action.PatchOptions.Force)
 			return s.apply(resource, patch)
 		}
 		return s.merge(resource, action.Name, patch)
@@ -133,35 +132,25 @@ func (s *server) remove(resource schema.GroupVersionResource, action clienttesti
 	return true, nil, s.Tracker().Delete(resource, "workloads", action.Name)
 }
 
-// apply takes over what is there; owners are a list by UID.
+// apply replaces what is there, as one manager's apply does.
 func (s *server) apply(resource schema.GroupVersionResource, object *unstructured.Unstructured) (bool, runtime.Object, error) {
-	if there, err := s.get(resource, object.GetName()); err == nil {
-		object.SetUID(there.GetUID())
-		owners := there.GetOwnerReferences()
-		for _, o := range object.GetOwnerReferences() {
-			if !slices.ContainsFunc(owners, func(other metav1.OwnerReference) bool { return other.UID == o.UID }) {
-				owners = append(owners, o)
-			}
-		}
-		object.SetOwnerReferences(owners)
+	there, err := s.get(resource, object.GetName())
+	if err != nil {
+		return true, nil, err
 	}
-	handled, stored, err := s.put(resource, object)
-	if s.collect == nil || err != nil {
-		return handled, stored, err
-	}
-	if left := s.collect(object.DeepCopy()); left != nil {
-		_, _, err = s.put(resource, left)
-	} else {
-		err = s.Tracker().Delete(resource, "workloads", object.GetName())
-	}
-	return handled, stored, err
+	object.SetUID(there.GetUID())
+	return s.put(resource, object)
 }
 
-// merge knows one patch: the one that takes the runner's gate off a Pod.
+// merge knows two patches: the one that takes the runner's gate off a Pod, and
+// the one that changes nothing.
 func (s *server) merge(resource schema.GroupVersionResource, name string, patch *unstructured.Unstructured) (bool, runtime.Object, error) {
 	there, err := s.get(resource, name)
 	if err != nil {
 		return true, nil, err
+	}
+	if len(patch.Object) == 0 {
+		return true, there, nil
 	}
 	if patch.GetUID() != there.GetUID() {
 		return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, name, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "", "field is immutable")})
@@ -195,16 +184,6 @@ func (s *server) change(t *testing.T, resource, name string, change func(*unstru
 func nth(n int, err error) func(string) error {
 	return func(string) error {
 		if n--; n <= 0 {
-			return err
-		}
-		return nil
-	}
-}
-
-// failsAt fails one sort of write.
-func failsAt(write string, err error) func(string) error {
-	return func(w string) error {
-		if strings.HasPrefix(w, write) {
 			return err
 		}
 		return nil

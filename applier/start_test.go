@@ -114,12 +114,14 @@ func TestStartAgain(t *testing.T) {
 		writes []string
 		want   verdict
 	}{
-		"gated":                 {[]runtime.Object{pod("digest", withUID, withGates(Gate))}, []string{"create persistentvolumeclaims", "create pods", "patch networkpolicies", "patch pods", "patch secrets"}, verdict{}},
-		"gated, the rest there": {append(whole(), pod("digest", withUID, withGates(Gate))), []string{"create pods", "patch networkpolicies", "patch pods", "patch secrets"}, verdict{}},
-		"complete":              {append(whole(), pod("digest", withUID)), []string{"create pods"}, verdict{}},
-		"another gate":          {append(whole(), pod("digest", withUID, withGates("a/b"))), []string{"create pods"}, verdict{}},
-		"another request":       {[]runtime.Object{pod("other", withUID, withGates(Gate))}, []string{"create pods"}, verdict{workload.AlreadyExists, "workload_exists", 0}},
-		"going":                 {[]runtime.Object{pod("digest", withUID, withGates(Gate), terminating)}, []string{"create pods"}, verdict{workload.FailedPrecondition, "workload_terminating", 2 * time.Second}},
+		"gated": {[]runtime.Object{pod("digest", withUID, withGates(Gate))}, []string{"create networkpolicies", "create persistentvolumeclaims", "create pods", "create secrets", "patch pods"}, verdict{}},
+		"gated, the rest there": {append(whole(), pod("digest", withUID, withGates(Gate))), []string{
+			"create networkpolicies", "create pods", "create secrets", "patch networkpolicies", "patch pods", "patch secrets", "read networkpolicies", "read secrets",
+		}, verdict{}},
+		"complete":        {append(whole(), pod("digest", withUID)), []string{"create pods"}, verdict{}},
+		"another gate":    {append(whole(), pod("digest", withUID, withGates("a/b"))), []string{"create pods"}, verdict{}},
+		"another request": {[]runtime.Object{pod("other", withUID, withGates(Gate))}, []string{"create pods"}, verdict{workload.AlreadyExists, "workload_exists", 0}},
+		"going":           {[]runtime.Object{pod("digest", withUID, withGates(Gate), terminating)}, []string{"create pods"}, verdict{workload.FailedPrecondition, "workload_terminating", 2 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, s := newServer(c.there...)

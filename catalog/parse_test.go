@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,8 +21,12 @@ func TestShipped(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatalf("it has faults: %v", faults)
 	}
-	if len(c.Flavors) == 0 || !c.Flavors[0].Default || len(c.StorageClasses) == 0 {
+	if len(c.Flavors) == 0 || len(c.StorageClasses) == 0 || len(c.Capabilities) != len(known()) {
 		t.Errorf("it holds %+v", c)
+	}
+	// Existing callers name no flavor and expect no size.
+	if slices.ContainsFunc(c.Flavors, func(f Flavor) bool { return f.Default }) {
+		t.Error("it has a default flavor")
 	}
 }
 

@@ -144,13 +144,23 @@ func (r *resolver) container(field string, c *workload.Container, sized bool) {
 	}
 	for i, name := range c.Capabilities {
 		at := fmt.Sprintf("%s.required_capabilities[%d]", field, i)
-		switch {
-		case !slices.Contains(r.offer.LinuxCapabilities, name):
-			r.refuse(at, "capability_not_allowed", "the operator's list has no %s; %s", name, offered(r.offer.LinuxCapabilities))
-		case r.offer.Restricted && name != netBindService:
-			r.refuse(at, "capability_not_allowed", "the security profile restricted has no %s", name)
+		switch allowed := r.offer.linuxCapabilities(); {
+		case name == "": // refused already
+		case slices.Contains(allowed, name):
+		case slices.Contains(r.offer.LinuxCapabilities, name):
+			r.refuse(at, "capability_not_allowed", "the security profile restricted has no %s; %s", name, offered(allowed))
+		default:
+			r.refuse(at, "capability_not_allowed", "the operator's list has no %s; %s", name, offered(allowed))
 		}
 	}
+}
+
+// linuxCapabilities lists those that a container may add.
+func (o *Offer) linuxCapabilities() []string {
+	if !o.Restricted {
+		return o.LinuxCapabilities
+	}
+	return slices.DeleteFunc(slices.Clone(o.LinuxCapabilities), func(name string) bool { return name != netBindService })
 }
 
 func offered(names []string) string {

@@ -2,9 +2,10 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/agynio/k8s-runner/workload"
@@ -14,87 +15,97 @@ import (
 // reached when the watch is broken; the write itself has been done.
 const awaitLimit = 2 * time.Second
 
-// seen decides by what the cache shows of a Pod, or by an event of it. pod is
-// nil if the cache has none; gone is true then and for a deletion.
-type seen func(pod *corev1.Pod, gone bool) bool
+// seen decides by an event of an object, or by what the cache has of it. gone is
+// true for a deletion.
+type seen[T metav1.Object] func(object T, gone bool) bool
 
-// waiter is told of every event of one Pod until done is closed.
-type waiter struct {
-	seen seen
+// waiter is told of every event of one object until done is closed.
+type waiter[T metav1.Object] struct {
+	seen seen[T]
 	done chan struct{}
 }
 
-// AwaitDeleted returns once reads show that the Pod of workload id is gone, or
-// at least going if that is enough, so that a caller sees what it stopped.
-func (p *Pods) AwaitDeleted(ctx context.Context, id string, goingIsEnough bool) {
-	p.await(ctx, workload.PodName(id), func(pod *corev1.Pod, gone bool) bool {
-		return gone || (goingIsEnough && pod.DeletionTimestamp != nil)
-	})
-}
-
-// await returns when seen says so, within a bound.
-func (p *Pods) await(ctx context.Context, name string, seen seen) {
-	w := &waiter{seen: seen, done: make(chan struct{})}
-	p.register(name, w)
-	defer p.unregister(name, w)
-	// What was written is on its way: what the cache has is older.
-	written := p.writtenNamed(name) != nil
-	if pod, err := p.lister.Get(name); !written && seen(pod, err != nil) {
-		return
+// Deleting runs del, which deletes the object called name, and returns its error
+// once reads show what it did: that the object is gone or, if that is enough,
+// going. If del says that it is absent, NotFound, reads show that.
+//
+// The events are followed from before del on: an object of which the cache has
+// nothing may be one that another replica has just made, whose events are all
+// still to come.
+func (w *watched[T]) Deleting(ctx context.Context, name string, goingIsEnough bool, del func() error) error {
+	shows := func(object T, gone bool) bool {
+		return gone || (goingIsEnough && object.GetDeletionTimestamp() != nil)
+	}
+	waiting := w.register(name, shows)
+	defer w.unregister(name, waiting)
+	err := del()
+	var domain *workload.Error
+	absent := errors.As(err, &domain) && domain.Kind == workload.NotFound
+	if err != nil && !absent {
+		return err
+	}
+	if _, pending := w.writtenNamed(name); !pending { // what was written is newer than the cache
+		object, cached := w.cached(name)
+		if cached && shows(object, false) || !cached && absent {
+			return err
+		}
 	}
 	limit := time.NewTimer(awaitLimit)
 	defer limit.Stop()
 	select {
-	case <-w.done:
+	case <-waiting.done:
 	case <-limit.C:
 	case <-ctx.Done():
 	}
+	return err
 }
 
-func (p *Pods) register(name string, w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiters[name] == nil {
-		p.waiters[name] = map[*waiter]struct{}{}
+func (w *watched[T]) register(name string, seen seen[T]) *waiter[T] {
+	waiting := &waiter[T]{seen: seen, done: make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiters[name] == nil {
+		w.waiters[name] = map[*waiter[T]]struct{}{}
 	}
-	p.waiters[name][w] = struct{}{}
+	w.waiters[name][waiting] = struct{}{}
+	return waiting
 }
 
-func (p *Pods) unregister(name string, w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.waiters[name], w)
-	if len(p.waiters[name]) == 0 {
-		delete(p.waiters, name)
+func (w *watched[T]) unregister(name string, waiting *waiter[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiters[name], waiting)
+	if len(w.waiters[name]) == 0 {
+		delete(w.waiters, name)
 	}
 }
 
 // handler wakes the waiters. The cache is up to date when it is called.
-func (p *Pods) handler() cache.ResourceEventHandler {
+func (w *watched[T]) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { p.notify(obj, false) },
-		UpdateFunc: func(_, obj any) { p.notify(obj, false) },
-		DeleteFunc: func(obj any) {
-			if gone, missed := obj.(cache.DeletedFinalStateUnknown); missed {
-				obj = gone.Obj
+		AddFunc:    func(object any) { w.notify(object, false) },
+		UpdateFunc: func(_, object any) { w.notify(object, false) },
+		DeleteFunc: func(object any) {
+			if gone, missed := object.(cache.DeletedFinalStateUnknown); missed {
+				object = gone.Obj
 			}
-			p.notify(obj, true)
+			w.notify(object, true)
 		},
 	}
 }
 
-func (p *Pods) notify(obj any, gone bool) {
-	pod, ok := obj.(*corev1.Pod)
+func (w *watched[T]) notify(item any, gone bool) {
+	object, ok := item.(T)
 	if !ok {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.observed(pod)
-	for w := range p.waiters[pod.Name] {
-		if w.seen(pod, gone) {
-			delete(p.waiters[pod.Name], w)
-			close(w.done)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.observed(object)
+	for waiting := range w.waiters[object.GetName()] {
+		if waiting.seen(object, gone) {
+			delete(w.waiters[object.GetName()], waiting)
+			close(waiting.done)
 		}
 	}
 }

@@ -2,20 +2,35 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/agynio/k8s-runner/workload"
 )
 
-// awaits tells how long AwaitDeleted waits while the cluster changes.
-func awaits(t *testing.T, p *Pods, goingIsEnough bool, change func()) time.Duration {
+const podName = "workload-" + id
+
+func succeeds() error { return nil }
+
+// awaits tells how long Deleting waits, once del has returned, while the cluster
+// changes.
+func awaits(t *testing.T, p *Pods, goingIsEnough bool, del func() error, change func()) time.Duration {
 	t.Helper()
 	start := time.Now()
 	done := make(chan time.Duration, 1)
 	go func() {
-		p.AwaitDeleted(context.Background(), id, goingIsEnough)
+		var want error
+		err := p.Deleting(context.Background(), podName, goingIsEnough, func() error {
+			want = del()
+			return want
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("it returns %v, not %v", err, want)
+		}
 		done <- time.Since(start)
 	}()
 	synctest.Wait()
@@ -29,27 +44,46 @@ func awaits(t *testing.T, p *Pods, goingIsEnough bool, change func()) time.Durat
 	return took
 }
 
-func TestAwaitDeleted(t *testing.T) {
+func TestDeleting(t *testing.T) {
 	nothing := func(*testing.T, *fake.Clientset) {}
+	goes := func(t *testing.T, client *fake.Clientset) { update(t, client, aPod(version("2"), going)) }
+	notFound := func() error { return workload.NoSuchWorkload(id) }
+	refused := errors.New("refused")
 	for name, c := range map[string]struct {
 		there         bool
 		goingIsEnough bool
+		del           func() error
 		change        func(t *testing.T, client *fake.Clientset)
 		want          time.Duration
 	}{
-		"absent":                   {false, false, nothing, 0},
-		"absent, going is enough":  {false, true, nothing, 0},
-		"deleted":                  {true, false, remove, 0},
-		"deleted, going is enough": {true, true, remove, 0},
-		"going":                    {true, true, func(t *testing.T, client *fake.Clientset) { update(t, client, aPod(version("2"), going)) }, 0},
-		"going is not enough":      {true, false, func(t *testing.T, client *fake.Clientset) { update(t, client, aPod(version("2"), going)) }, awaitLimit},
-		"another change":           {true, true, func(t *testing.T, client *fake.Clientset) { update(t, client, aPod(version("2"))) }, awaitLimit},
-		"nothing":                  {true, true, nothing, awaitLimit},
-		"another Pod":              {true, true, func(t *testing.T, client *fake.Clientset) { create(t, client, aPod(named("b"))) }, awaitLimit},
+		"deleted":                  {true, false, succeeds, remove, 0},
+		"deleted, going is enough": {true, true, succeeds, remove, 0},
+		"going":                    {true, true, succeeds, goes, 0},
+		"going is not enough":      {true, false, succeeds, goes, awaitLimit},
+		"another change":           {true, true, succeeds, func(t *testing.T, client *fake.Clientset) { update(t, client, aPod(version("2"))) }, awaitLimit},
+		"nothing":                  {true, true, succeeds, nothing, awaitLimit},
+		"another Pod":              {true, true, succeeds, func(t *testing.T, client *fake.Clientset) { create(t, client, aPod(named("b"))) }, awaitLimit},
+		"absent":                   {false, true, notFound, nothing, 0},
+		"absent, and shown still":  {true, true, notFound, remove, 0},
+		"absent, but shown":        {true, true, notFound, nothing, awaitLimit},
+		"refused":                  {true, true, func() error { return refused }, nothing, 0},
+		// Another replica made it: its events are still to come.
+		"not shown yet": {false, true, succeeds, func(t *testing.T, client *fake.Clientset) {
+			time.Sleep(time.Second) // of the test's own time
+			create(t, client, aPod(version("2")))
+			time.Sleep(time.Second / 2)
+			goes(t, client)
+		}, time.Second * 3 / 2},
+		"not shown yet, going is not enough": {false, false, succeeds, func(t *testing.T, client *fake.Clientset) {
+			create(t, client, aPod(version("2")))
+			goes(t, client)
+			time.Sleep(time.Second)
+			remove(t, client)
+		}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test := func(t *testing.T, p *Pods, client *fake.Clientset) {
-				if took := awaits(t, p, c.goingIsEnough, func() { c.change(t, client) }); took != c.want {
+				if took := awaits(t, p, c.goingIsEnough, c.del, func() { c.change(t, client) }); took != c.want {
 					t.Errorf("it waits %v instead of %v", took, c.want)
 				}
 			}
@@ -62,12 +96,37 @@ func TestAwaitDeleted(t *testing.T) {
 	}
 }
 
-// TestAwaitDeletedOfAWrittenPod: a Pod that was written and that the watch has
-// not brought yet is shown, so it is not gone.
-func TestAwaitDeletedOfAWrittenPod(t *testing.T) {
+// TestDeletingWhatIsGoing already returns at once.
+func TestDeletingWhatIsGoing(t *testing.T) {
+	inCluster(t, func(t *testing.T, p *Pods, _ *fake.Clientset) {
+		if took := awaits(t, p, true, succeeds, func() {}); took != 0 {
+			t.Errorf("it waits %v", took)
+		}
+	}, aPod(going))
+}
+
+// TestDeletingMissesNothing: events that come while the deletion is on its way
+// count.
+func TestDeletingMissesNothing(t *testing.T) {
+	inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
+		start := time.Now()
+		err := p.Deleting(context.Background(), podName, false, func() error {
+			create(t, client, aPod())
+			remove(t, client)
+			return nil
+		})
+		if took := time.Since(start); took != 0 || err != nil {
+			t.Errorf("it waits %v, and returns %v", took, err)
+		}
+	})
+}
+
+// TestDeletingAWrittenPod: a Pod that was written and that the watch has not
+// brought yet is shown, so it is not gone.
+func TestDeletingAWrittenPod(t *testing.T) {
 	inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
 		p.Wrote(asWritten(t, aPod(version("5"))))
-		took := awaits(t, p, true, func() {
+		took := awaits(t, p, true, succeeds, func() {
 			time.Sleep(time.Second) // of the test's own time
 			create(t, client, aPod(version("5")))
 			update(t, client, aPod(version("6"), going))
@@ -78,31 +137,53 @@ func TestAwaitDeletedOfAWrittenPod(t *testing.T) {
 	})
 }
 
-func TestAwaitDeletedEndsWithTheCall(t *testing.T) {
+// TestDeletingAWrittenPodOverAnother: what the cache has is of an earlier Pod,
+// or nothing, and says nothing of the one that was written.
+func TestDeletingAWrittenPodOverAnother(t *testing.T) {
+	inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
+		p.Wrote(asWritten(t, aPod(version("5"))))
+		took := awaits(t, p, true, succeeds, func() {
+			time.Sleep(time.Second) // of the test's own time
+			update(t, client, aPod(version("6"), going))
+		})
+		if took != time.Second {
+			t.Errorf("it waits %v", took)
+		}
+	}, aPod(version("2"), going))
+	inCluster(t, func(t *testing.T, p *Pods, _ *fake.Clientset) {
+		p.Wrote(asWritten(t, aPod(version("5"))))
+		gone := func() error { return workload.NoSuchWorkload(id) }
+		if took := awaits(t, p, true, gone, func() {}); took != awaitLimit {
+			t.Errorf("it waits %v", took)
+		}
+	})
+}
+
+func TestDeletingEndsWithTheCall(t *testing.T) {
 	inCluster(t, func(t *testing.T, p *Pods, _ *fake.Clientset) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		start := time.Now()
-		p.AwaitDeleted(ctx, id, true)
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("it waits %v", took)
+		err := p.Deleting(ctx, podName, true, succeeds)
+		if took := time.Since(start); took != time.Second || err != nil {
+			t.Errorf("it waits %v, and returns %v", took, err)
 		}
 	}, aPod())
 }
 
-// TestManyAwait wakes all who wait for one Pod, and nobody else.
-func TestManyAwait(t *testing.T) {
+// TestManyDelete wakes all who wait for one Pod, and nobody else.
+func TestManyDelete(t *testing.T) {
 	inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
 		done := make(chan string, 21)
 		start := time.Now()
 		for range 20 {
 			go func() {
-				p.AwaitDeleted(context.Background(), id, true)
+				_ = p.Deleting(context.Background(), podName, true, succeeds)
 				done <- "this"
 			}()
 		}
 		go func() {
-			p.AwaitDeleted(context.Background(), "b", true)
+			_ = p.Deleting(context.Background(), "workload-b", true, succeeds)
 			done <- "other"
 		}()
 		synctest.Wait()

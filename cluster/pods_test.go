@@ -218,7 +218,7 @@ func TestWrittenPodsAreForgotten(t *testing.T) {
 			t.Errorf("Get returns %v", s)
 		}
 		p.Wrote(asWritten(t, aPod(named("b"), version("6"))))
-		if n := len(p.written.pods); n != 1 {
+		if n := len(p.written.objects); n != 1 {
 			t.Errorf("%d Pods are kept", n)
 		}
 		if found := ids(p, nil); len(found) != 1 || !found["b"] {

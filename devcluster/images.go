@@ -25,7 +25,8 @@ func baseImages(s settings) []imageSpec {
 			func(w io.Writer) error { return pauseLayer(w, s.bin("pause")) },
 			[]string{"devcluster.local/pause:1"}},
 		{"busybox.tar", []string{"-cmd", "sh"}, busyboxLayer,
-			[]string{"busybox:latest", privateAddr + "/private/busybox:1"}},
+			[]string{"busybox:latest", privateAddr + "/private/busybox:latest"}},
+		{"nonroot.tar", []string{"-cmd", "sh", "-user", "12345:12345"}, busyboxLayer, []string{"busybox:nonroot"}},
 	}
 }
 

@@ -29,13 +29,18 @@ type namespace struct {
 
 const accountName = "k8s-runner"
 
-// rules are the permissions that the runner needs.
-var rules = []rbacv1.PolicyRule{{
-	APIGroups: []string{""},
-	Resources: []string{"pods"},
-	// docs/configuration.md says what each is for.
-	Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
-}}
+// rules are the permissions that the runner needs; docs/configuration.md says
+// what each is for.
+var rules = []rbacv1.PolicyRule{
+	rule("", "pods", "get", "list", "watch", "create", "patch", "delete"),
+	rule("", "persistentvolumeclaims", "get", "list", "watch", "create", "delete"),
+	rule("", "secrets", "create", "patch"),
+	rule("networking.k8s.io", "networkpolicies", "create", "patch"),
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
 
 // newNamespace makes a namespace that is deleted when the test ends.
 func newNamespace(t testing.TB) *namespace {

@@ -50,13 +50,14 @@ type runner struct {
 	exited  chan error
 }
 
-// startRunner starts the runner against namespace ns and waits until it is
-// healthy. The test fails if its log shows a race or it does not stop cleanly.
-func startRunner(t testing.TB, ns *namespace) *runner {
+// startRunner starts the runner against namespace ns, with further flags, and
+// waits until it is healthy. The test fails if its log shows a race or it does
+// not stop cleanly.
+func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	t.Helper()
 	r := &runner{namespace: ns.name, account: ns.account, address: freeAddress(t), log: &syncBuffer{}, exited: make(chan error, 1)}
-	r.process = exec.Command(suite.binary, "serve",
-		"--kube-namespace", ns.name, "--kube-kubeconfig", ns.kubeconfig, "--grpc-address", r.address)
+	args := []string{"serve", "--kube-namespace", ns.name, "--kube-kubeconfig", ns.kubeconfig, "--grpc-address", r.address}
+	r.process = exec.Command(suite.binary, append(args, flags...)...)
 	r.process.Stdout, r.process.Stderr = r.log, r.log
 	r.process.Env = append(os.Environ(), "GORACE=halt_on_error=0")
 	if err := r.process.Start(); err != nil {

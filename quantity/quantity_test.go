@@ -11,6 +11,8 @@ func TestParse(t *testing.T) {
 		"10Gi": true, "1E": true, "1Ei": true, "1e18": true, "1e-18": true, "100m": true, "0": true, "-1": true,
 		"": false, "x": false, "1 Gi": false, "1gi": false,
 		"1e-99999999": false, "1E-99999999": false, "1e1000": false, "000000000000000000000000000000001": false,
+		"00000000000000000000000000000001": true, "1e999": true, "1e-99": true, "1e-999": false, "1.5Gi": true, "+1": true, ".5": true,
+		"1Gi ": false, "1e": false, "0x10": false, "1_000": false, "Infinity": false, "NaN": false, "1GB": false, "1Gi1": false,
 	} {
 		if _, got := quantity.Parse(text); got != want {
 			t.Errorf("%q is a quantity: %v", text, got)

@@ -59,6 +59,8 @@ type duplicate struct {
 	container string
 	key       string
 	path      fieldPath
+	// first is the path of the earlier entry.
+	first fieldPath
 }
 
 // listName is a list of a Pod whose entries have keys.
@@ -77,7 +79,7 @@ const (
 func duplicates(pod map[string]any) []duplicate {
 	spec := mapAt(pod, "spec")
 	var found []duplicate
-	seen := map[string]bool{}
+	seen := map[string]fieldPath{}
 	unique := func(list listName, container string, items any, at ...any) {
 		field := "name"
 		if list == listMounts {
@@ -88,10 +90,12 @@ func duplicates(pod map[string]any) []duplicate {
 			if list == listMounts {
 				key = path.Clean(key)
 			}
-			if seen[key] {
-				found = append(found, duplicate{list, container, key, append(fieldPath{"spec"}, append(at, i, field)...)})
+			here := slices.Concat(fieldPath{"spec"}, at, fieldPath{i, field})
+			if first := seen[key]; first != nil {
+				found = append(found, duplicate{list, container, key, here, first})
+				continue
 			}
-			seen[key] = true
+			seen[key] = here
 		}
 	}
 	unique(listVolumes, "", spec["volumes"], "volumes")

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -10,18 +11,34 @@ import (
 
 // collision returns an InvalidArgument error for the duplicates of which the
 // request has one and the templates the other, and nil if there are none. A
-// request alone has none: they were refused before.
+// request alone has none: they were refused before. Its cause names the places
+// in the templates.
 func (m *manifest) collision(found []duplicate, spec *workload.Spec) error {
 	var violations []workload.Violation
+	var ours []duplicate
 	for _, d := range found {
 		if field, token := requested(spec, d); field != "" {
+			ours = append(ours, d)
 			violations = append(violations, workload.Violation{
 				Field: field, Token: token,
-				Message: fmt.Sprintf("the runner's template has %q in its %s as well (%s)", d.key, d.list, m.at(d.path)),
+				Message: fmt.Sprintf("the runner's template has %q in its %s as well (%s)", d.key, d.list, m.places(d)),
 			})
 		}
 	}
-	return workload.Invalid(violations)
+	err := workload.Invalid(violations)
+	if refused := (*workload.Error)(nil); errors.As(err, &refused) {
+		refused.Err = m.errorOf(twice(ours))
+	}
+	return err
+}
+
+// places names both entries: which of them is the template's own cannot be told.
+func (m *manifest) places(d duplicate) string {
+	first, second := m.at(d.first), m.at(d.path)
+	if first == second {
+		return first
+	}
+	return first + " and " + second
 }
 
 // requested returns the field of the request that an entry comes from, or "".

@@ -21,22 +21,17 @@ type manifest struct {
 
 // decode parses the output of the template file into objects and puts the
 // values into their slots.
-func decode(file, output string, slots []any) ([]manifest, error) {
-	source, places := unmark(output)
-	d := &decoder{file: file, slots: slots, places: places}
-	if i := forged.FindStringIndex(source); i != nil {
-		return nil, d.errorf(lineAt(source, i[0]), "holds a character that is reserved for the renderer")
+func (s *Set) decode(file, output string, slots []any) ([]manifest, error) {
+	doc, err := s.parsed.parse(output)
+	d := &decoder{file: file, slots: slots, places: doc.places}
+	if i := forged.FindStringIndex(doc.source); i != nil {
+		return nil, d.errorf(lineAt(doc.source, i[0]), "holds a character that is reserved for the renderer")
+	}
+	if err != nil {
+		return nil, d.syntaxError(doc.source, err)
 	}
 	var manifests []manifest
-	for y := yaml.NewDecoder(strings.NewReader(source)); ; {
-		var doc yaml.Node
-		switch err := y.Decode(&doc); {
-		case errors.Is(err, io.EOF):
-			return manifests, nil
-		case err != nil:
-			return nil, d.syntaxError(source, err)
-		}
-		root := doc.Content[0]
+	for _, root := range doc.roots {
 		v, err := d.value(root)
 		if err != nil {
 			return nil, err
@@ -49,6 +44,7 @@ func decode(file, output string, slots []any) ([]manifest, error) {
 			return nil, d.errorf(root.Line, "a manifest must be a mapping")
 		}
 	}
+	return manifests, nil
 }
 
 // forged matches YAML escapes that would become slots or marks.

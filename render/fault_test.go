@@ -127,7 +127,7 @@ func TestErrorsNameEveryFault(t *testing.T) {
 func TestErrorsSayWhy(t *testing.T) {
 	for line, want := range map[string]string{
 		"{{ .Properties.Missing }}":     "no entry for key \"Missing\"",
-		"{{ .Missing }}":                 "can't evaluate field Missing",
+		"{{ .Missing }}":                "can't evaluate field Missing",
 		"{{ range .Name }}{{ end }}":    "range can't iterate over it",
 		"{{ include \"nothing\" . }}":   "no part of that name",
 		"{{ template \"nothing\" . }}":  "\"nothing\" not defined",

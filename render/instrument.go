@@ -8,8 +8,9 @@ import (
 // instrument rewrites a parsed template so that
 //   - every value that it prints goes through the slot function, whatever the
 //     author wrote, as html/template does with its escapers;
-//   - every piece of its own text is marked with its place, so that an error
-//     in the output can be told as file and line of the template;
+//   - every piece of its own text, and what prints lines, is marked with its
+//     place, so that an error in the output can be told as file and line of the
+//     template;
 //   - every turn of a loop and every call of a part costs a step, so that a
 //     render ends.
 func instrument(t *parse.Tree, source string) {
@@ -25,16 +26,33 @@ func (in *instrumenter) list(l *parse.ListNode) {
 	if l == nil {
 		return
 	}
+	nodes := make([]parse.Node, 0, len(l.Nodes))
 	for _, n := range l.Nodes {
 		in.node(n)
+		if printsLines(n) {
+			text := mark(in.file, lineAt(in.source, int(n.Position())), stays)
+			nodes = append(nodes, &parse.TextNode{NodeType: parse.NodeText, Pos: n.Position(), Text: []byte(text)})
+		}
+		nodes = append(nodes, n)
 	}
+	l.Nodes = nodes
+}
+
+// printsLines reports whether n, which is rewritten, prints lines of its own.
+func printsLines(n parse.Node) bool {
+	a, ok := n.(*parse.ActionNode)
+	if !ok || len(a.Pipe.Decl) > 0 || len(a.Pipe.Cmds) < 2 {
+		return false
+	}
+	last, ok := a.Pipe.Cmds[len(a.Pipe.Cmds)-2].Args[0].(*parse.IdentifierNode) // before the slot function
+	return ok && (last.Ident == internal+"indent" || last.Ident == internal+"nindent")
 }
 
 func (in *instrumenter) node(n parse.Node) {
 	switch n := n.(type) {
 	case *parse.TextNode:
 		line := lineAt(in.source, int(n.Pos))
-		n.Text = append([]byte(mark(in.file, line)), n.Text...)
+		n.Text = append([]byte(mark(in.file, line, "")), n.Text...)
 	case *parse.ActionNode:
 		if len(n.Pipe.Decl) == 0 {
 			structured(n.Pipe.Cmds)
@@ -90,6 +108,9 @@ func call(function string, pos parse.Pos) *parse.CommandNode {
 	}}
 }
 
-func mark(file string, line int) string {
-	return markStart + file + ":" + strconv.Itoa(line) + markEnd
+// stays ends the mark of what prints all its lines from one of the template.
+const stays = "!"
+
+func mark(file string, line int, kind string) string {
+	return markStart + file + ":" + strconv.Itoa(line) + kind + markEnd
 }

@@ -25,6 +25,15 @@ func (m *Manifests) Where(obj *unstructured.Unstructured, path ...any) string {
 	return source.at(path)
 }
 
+// File returns the file of the template that made obj.
+func (m *Manifests) File(obj *unstructured.Unstructured) string {
+	source := m.sources[obj]
+	if source == nil {
+		return ""
+	}
+	return source.source.file
+}
+
 // All returns the objects in the order in which they are applied.
 func (m *Manifests) All() []*unstructured.Unstructured {
 	all := append([]*unstructured.Unstructured{m.Pod}, m.Owned...)

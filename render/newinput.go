@@ -116,9 +116,13 @@ func newContainer(c *workload.Container, role string, keys map[string]string) Co
 		Role:         role,
 		Image:        c.Image,
 		WorkingDir:   c.WorkingDir,
-		Capabilities: c.Capabilities,
 		ReadOnlyRoot: c.ReadOnlyRoot,
 		Properties:   c.Properties,
+	}
+	for _, name := range c.Capabilities {
+		if !slices.Contains(out.Capabilities, name) {
+			out.Capabilities = append(out.Capabilities, name)
+		}
 	}
 	if c.Entrypoint != "" {
 		out.Command = []string{literal(c.Entrypoint)}

@@ -15,6 +15,8 @@ type place struct {
 	// the file.
 	output, line int
 	file         string
+	// stays is true if all lines of the text came from that one.
+	stays bool
 }
 
 // unmark takes the marks out of a template's output and returns where its
@@ -43,8 +45,10 @@ func unmark(output string) (string, []place) {
 		}
 		colon := strings.LastIndexByte(label, ':')
 		p.file = label[:max(colon, 0)]
+		var number string
 		var err error
-		if p.line, err = strconv.Atoi(label[colon+1:]); err == nil {
+		number, p.stays = strings.CutSuffix(label[colon+1:], stays)
+		if p.line, err = strconv.Atoi(number); err == nil {
 			places = append(places, p)
 		}
 		output = rest
@@ -59,5 +63,8 @@ func at(places []place, line int) (where string, known bool) {
 		return "", false
 	}
 	p := places[i]
+	if p.stays {
+		return fmt.Sprintf("%s:%d", p.file, p.line), true
+	}
 	return fmt.Sprintf("%s:%d", p.file, p.line+line-p.output), true
 }

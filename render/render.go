@@ -28,7 +28,7 @@ func (s *Set) Render(spec *workload.Spec, plan *catalog.Plan, settings Settings)
 		if err != nil {
 			return nil, err
 		}
-		found, err := decode(file, output, e.slots)
+		found, err := s.decode(file, output, e.slots)
 		if err != nil {
 			return nil, err
 		}
@@ -91,40 +91,4 @@ func (s *Set) collect(objects []manifest, in *Input) (*Manifests, error) {
 		return nil, objects[i].errorOf(faults)
 	}
 	return out, nil
-}
-
-// missing finds what the Pod refers to of this workload and no template makes:
-// it would wait for it for ever.
-func missing(m *Manifests, in *Input) []fault {
-	made := map[string]bool{}
-	for _, obj := range m.All() {
-		made[obj.GetKind()+" "+obj.GetName()] = true
-	}
-	var faults []fault
-	need := func(kind, name string, at ...any) {
-		if !made[kind+" "+name] {
-			faults = append(faults, fault{append(fieldPath{"spec"}, at...), "refers to a " + kind + " that no template makes"})
-		}
-	}
-	spec := mapAt(m.Pod.Object, "spec")
-	for i, v := range entries(spec["volumes"]) {
-		if name := stringAt(mapAt(v, "secret"), "secretName"); in.owns(name) {
-			need("Secret", name, "volumes", i, "secret", "secretName")
-		}
-		name := stringAt(mapAt(v, "persistentVolumeClaim"), "claimName")
-		if slices.ContainsFunc(in.Claims, func(c Claim) bool { return c.Name == name }) {
-			need("PersistentVolumeClaim", name, "volumes", i, "persistentVolumeClaim", "claimName")
-		}
-	}
-	for i, s := range entries(spec["imagePullSecrets"]) {
-		if name := stringAt(s, "name"); in.owns(name) {
-			need("Secret", name, "imagePullSecrets", i, "name")
-		}
-	}
-	return faults
-}
-
-// owns reports whether name is that of an object of this workload.
-func (in *Input) owns(name string) bool {
-	return name == in.Name || strings.HasPrefix(name, in.Name+"-")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -40,8 +41,8 @@ func (s *Set) sealOther(obj map[string]any, in *Input) []fault {
 		if !slices.ContainsFunc(in.Claims, func(c Claim) bool { return c.Name == name }) {
 			faults = append(faults, fault{fieldPath{"metadata", "name"}, "must be that of a claim of the request"})
 		}
-	} else if !in.owns(name) {
-		faults = append(faults, fault{fieldPath{"metadata", "name"}, "must be that of the Pod, or start with it and a dash"})
+	} else if !in.owns(name) || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		faults = append(faults, fault{fieldPath{"metadata", "name"}, "must be that of the Pod, or start with it and a dash, and be one that Kubernetes takes"})
 	}
 	if secretType := stringAt(obj, "type"); forbiddenSecret(secretType) {
 		faults = append(faults, fault{fieldPath{"type"}, "is refused: a workload has no access to the API server"})

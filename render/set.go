@@ -11,14 +11,15 @@ import (
 	"text/template"
 )
 
-// Set is a compiled set of templates. It never changes, and it is safe for
+// Set is a compiled set of templates. What it renders never changes, and it is safe for
 // concurrent use.
 type Set struct {
 	// objects are the files that render to objects, in the order of their names.
 	objects []string
 	digest  string
 	// kinds are what each kind of object may look like.
-	kinds map[kind]*shape
+	kinds  map[kind]*shape
+	parsed documents
 	// executors holds copies of the templates that are bound to the slots of one render.
 	executors sync.Pool
 }

@@ -28,6 +28,12 @@ func told(name string, err error) error {
 	case !isHarmless(reason):
 		reason = "it cannot be evaluated"
 	}
+	// These stand nowhere in the template.
+	for _, own := range [...]string{stepFunc, enterFunc, leaveFunc, slotFunc} {
+		if place, found := strings.CutSuffix(where, " at <"+own); found {
+			return problem(place + ": " + reason)
+		}
+	}
 	// Functions with an underscore stand in for those that the author named.
 	return problem(strings.ReplaceAll(where, "<_", "<") + ">: " + reason)
 }

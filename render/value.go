@@ -31,6 +31,8 @@ func (b *budget) plain(v any) (any, error) {
 		return plainSlice(b, v, func(e EnvVar) (any, error) {
 			return map[string]any{"name": e.Name, "value": e.Value}, b.spend(2*valueWork + len(e.Name) + len(e.Value))
 		})
+	case []Mount:
+		return plainSlice(b, v, b.plainMount)
 	case map[string]string:
 		return plainMap(b, v, b.plainString)
 	case map[string]any:
@@ -40,6 +42,17 @@ func (b *budget) plain(v any) (any, error) {
 }
 
 func (b *budget) plainString(s string) (any, error) { return s, b.spend(valueWork + len(s)) }
+
+func (b *budget) plainMount(m Mount) (any, error) {
+	out := map[string]any{"name": m.Name, "mountPath": m.MountPath}
+	if m.SubPath != "" {
+		out["subPath"] = m.SubPath
+	}
+	if m.ReadOnly {
+		out["readOnly"] = true
+	}
+	return out, b.spend(4*valueWork + len(m.Name) + len(m.MountPath) + len(m.SubPath))
+}
 
 // nest counts one level of values within values; the caller ends it.
 func (b *budget) nest() error {

@@ -12,19 +12,17 @@ import (
 var linuxCapability = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,31}$`)
 
 // linuxCapabilities reads names such as NET_ADMIN, which docker also spells
-// CAP_NET_ADMIN. Each is there once.
+// CAP_NET_ADMIN. One that is none becomes "", so that the others keep the
+// indices by which the catalog names them.
 func (p *parser) linuxCapabilities(field string, names []string) []string {
 	var out []string
-	seen := map[string]bool{}
-	for i, name := range names {
-		name = strings.TrimPrefix(strings.ToUpper(name), "CAP_")
+	for i, text := range names {
+		name := strings.TrimPrefix(strings.ToUpper(text), "CAP_")
 		if !linuxCapability.MatchString(name) {
-			p.fault(index(field, i), "invalid_capability", "%q is not a Linux capability such as NET_ADMIN", names[i])
+			p.fault(index(field, i), "invalid_capability", "%q is not a Linux capability such as NET_ADMIN", text)
+			name = ""
 		}
-		if !seen[name] {
-			seen[name] = true
-			out = append(out, name)
-		}
+		out = append(out, name)
 	}
 	return out
 }

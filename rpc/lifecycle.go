@@ -20,13 +20,18 @@ func (s *Server) StopWorkload(ctx context.Context, req *runnerv1.StopWorkloadReq
 	return &runnerv1.StopWorkloadResponse{}, nil
 }
 
-// RemoveWorkload deletes the Pod, at once if forced.
+// RemoveWorkload deletes the Pod, at once if forced, and the claims that it
+// mounts if asked.
 func (s *Server) RemoveWorkload(ctx context.Context, req *runnerv1.RemoveWorkloadRequest) (*runnerv1.RemoveWorkloadResponse, error) {
 	var grace *int64
 	if req.GetForce() {
 		grace = new(int64)
 	}
-	if err := s.deletePod(ctx, req.GetWorkloadId(), grace); err != nil {
+	remove := s.deletePod
+	if req.GetRemoveVolumes() {
+		remove = s.deletePodAndClaims
+	}
+	if err := remove(ctx, req.GetWorkloadId(), grace); err != nil {
 		return nil, err
 	}
 	return &runnerv1.RemoveWorkloadResponse{}, nil
@@ -37,13 +42,41 @@ func (s *Server) deletePod(ctx context.Context, ref string, grace *int64) error 
 	if !ok {
 		return workload.NoSuchWorkload(ref)
 	}
-	if err := s.writer.Delete(ctx, id, grace); err != nil {
+	// What reads show is a Pod of the runner; of others the cluster is asked.
+	uid := ""
+	if state, ok := s.workloads.Get(id); ok {
+		uid = state.UID
+	}
+	return s.deletePodOf(ctx, id, uid, grace)
+}
+
+// deletePodAndClaims deletes the claims first: they are found through the Pod, so
+// that a call that failed halfway can be made again. Kubernetes keeps them until
+// the Pod is gone.
+func (s *Server) deletePodAndClaims(ctx context.Context, ref string, grace *int64) error {
+	id, ok := workload.ParseRef(ref)
+	if !ok {
+		return workload.NoSuchWorkload(ref)
+	}
+	uid, claims, err := s.applier.Mounted(ctx, id)
+	if err != nil {
 		return err
 	}
-	forced := grace != nil && *grace == 0
-	s.workloads.AwaitDeleted(ctx, id, !forced)
-	return nil
+	for _, name := range claims {
+		if err := s.deleteClaim(ctx, name, forced(grace)); err != nil {
+			return err
+		}
+	}
+	return s.deletePodOf(ctx, id, uid, grace)
 }
+
+func (s *Server) deletePodOf(ctx context.Context, id, uid string, grace *int64) error {
+	return s.workloads.Deleting(ctx, workload.PodName(id), !forced(grace), func() error {
+		return s.applier.Delete(ctx, id, uid, grace)
+	})
+}
+
+func forced(grace *int64) bool { return grace != nil && *grace == 0 }
 
 // TouchWorkload notes that the workload is in use.
 func (s *Server) TouchWorkload(ctx context.Context, req *runnerv1.TouchWorkloadRequest) (*runnerv1.TouchWorkloadResponse, error) {
@@ -51,7 +84,7 @@ func (s *Server) TouchWorkload(ctx context.Context, req *runnerv1.TouchWorkloadR
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writer.Touch(ctx, state.ID, state.UID, time.Now()); err != nil {
+	if err := s.applier.Touch(ctx, state.ID, state.UID, time.Now()); err != nil {
 		return nil, err
 	}
 	return &runnerv1.TouchWorkloadResponse{}, nil

@@ -37,15 +37,22 @@ type fake struct {
 	err    error
 	panics any
 
+	// claims are the volume keys of claims; mounted are those of the workload.
+	claims  map[string]string
+	mounted []string
+
 	started []*unstructured.Unstructured
 	shown   []*unstructured.Unstructured
 	deleted []deletion
 	touched []string
 }
 
+// deletion is of a workload or a claim.
 type deletion struct {
-	ID     string
-	Grace  *int64
+	ID    string
+	UID   string
+	Grace *int64
+	// Waited says as what reads show it when the call returns.
 	Waited string
 }
 
@@ -61,28 +68,77 @@ func (f *fake) Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *rend
 	if err != nil {
 		return nil, nil, err
 	}
-	pod := &unstructured.Unstructured{Object: map[string]any{}}
-	pod.SetName(workload.PodName(spec.ID))
-	return spec, &render.Manifests{Pod: pod}, nil
+	var claims []*unstructured.Unstructured
+	for name := range f.claims {
+		claims = append(claims, object(name, nil))
+	}
+	return spec, &render.Manifests{
+		Pod: object(workload.PodName(spec.ID), map[string]any{
+			// One that no request has: of a capability, or of an operator.
+			"containers":     append(named(spec.Main), append(named(spec.Sidecars...), map[string]any{"name": "of-a-template"})...),
+			"initContainers": append(named(spec.Inits...), map[string]any{"name": "no-sidecar"}),
+		}),
+		Owned:  []*unstructured.Unstructured{object("files", nil)},
+		Claims: claims,
+	}, nil
 }
 
-func (f *fake) Start(_ context.Context, pod *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func object(name string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetName(name)
+	return o
+}
+
+func named(containers ...workload.Container) (out []any) {
+	for _, c := range containers {
+		container := map[string]any{"name": c.Name}
+		if c.Restarts {
+			container["restartPolicy"] = "Always"
+		}
+		out = append(out, container)
+	}
+	return out
+}
+
+func (f *fake) Start(_ context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.write(); err != nil {
 		return nil, err
 	}
-	f.started = append(f.started, pod)
-	return pod, nil
+	f.started = append(append(append(f.started, pod), owned...), claims...)
+	return append([]*unstructured.Unstructured{pod}, claims...), nil
 }
 
-func (f *fake) Delete(_ context.Context, id string, grace *int64) error {
+func (f *fake) Delete(_ context.Context, id, uid string, grace *int64) error {
+	return f.remove(deletion{ID: id, UID: uid, Grace: grace})
+}
+
+func (f *fake) Mounted(_ context.Context, id string) (uid string, claims []string, err error) {
+	if f.err != nil {
+		return "", nil, f.err
+	}
+	return "uid-of-" + id, f.mounted, nil
+}
+
+func (f *fake) DeleteClaim(_ context.Context, name string, force bool) error {
+	gone := deletion{ID: name}
+	if force {
+		gone.Grace = new(int64)
+	}
+	if name == "absent" {
+		return workload.Errorf(workload.NotFound, "volume_not_found", "x")
+	}
+	return f.remove(gone)
+}
+
+func (f *fake) remove(gone deletion) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.write(); err != nil {
 		return err
 	}
-	f.deleted = append(f.deleted, deletion{ID: id, Grace: grace})
+	f.deleted = append(f.deleted, gone)
 	return nil
 }
 
@@ -102,15 +158,27 @@ func (f *fake) Wrote(pod *unstructured.Unstructured) {
 	f.shown = append(f.shown, pod)
 }
 
-func (f *fake) AwaitDeleted(_ context.Context, _ string, goingIsEnough bool) {
+func (f *fake) Deleting(_ context.Context, name string, goingIsEnough bool, del func() error) error {
+	before := len(f.deleted)
+	if err := del(); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	last := &f.deleted[len(f.deleted)-1]
-	last.Waited = "until it is gone"
-	if goingIsEnough {
-		last.Waited = "until it is going"
+	for i := range f.deleted[before:] {
+		last := &f.deleted[before+i]
+		if name != last.ID && name != workload.PodName(last.ID) {
+			return errors.New("it waits for " + name)
+		}
+		last.Waited = "until it is gone"
+		if goingIsEnough {
+			last.Waited = "until it is going"
+		}
 	}
+	return nil
 }
+
+func (f *fake) Keys() map[string]string { return f.claims }
 
 func (f *fake) Get(id string) (*workload.State, bool) {
 	state, ok := f.states[id]
@@ -164,7 +232,7 @@ func connect(t *testing.T, f *fake) (conn *grpc.ClientConn, log *logBuffer, stop
 	logger.SetOutput(log)
 	logger.SetLevel(logrus.TraceLevel)
 	logger.SetFormatter(&logrus.JSONFormatter{})
-	server, _ := NewGRPC(NewServer(f, f, f), logger)
+	server, _ := NewGRPC(NewServer(f, f, f, f), logger)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -19,34 +19,53 @@ type Renderer interface {
 	Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *render.Manifests, error)
 }
 
-// Writer changes the cluster.
+// Writer changes workloads.
 type Writer interface {
-	// Start creates a Pod and returns it as the cluster then has it.
-	Start(ctx context.Context, pod *unstructured.Unstructured) (*unstructured.Unstructured, error)
-	// Delete deletes the Pod of a workload; grace is in seconds, nil means the
-	// Pod's own.
-	Delete(ctx context.Context, id string, grace *int64) error
+	// Start creates a Pod with what it owns and the claims that are absent. It
+	// returns the Pod and the claims as the cluster then has them.
+	Start(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 	// Touch notes that a workload, whose Pod has the UID, was in use.
 	Touch(ctx context.Context, id, uid string, at time.Time) error
 }
 
-// Reader answers from memory.
-type Reader interface {
-	Get(id string) (*workload.State, bool)
-	List(with map[string]string) []*workload.State
+// Deleter takes away.
+type Deleter interface {
+	// Delete deletes the Pod of a workload. uid is the Pod's as far as it is
+	// known; grace is in seconds, nil means the Pod's own.
+	Delete(ctx context.Context, id, uid string, grace *int64) error
+	// Mounted returns the UID of a workload's Pod and those of its claims that
+	// may be deleted.
+	Mounted(ctx context.Context, id string) (uid string, claims []string, err error)
+	// DeleteClaim deletes a claim; an absent one is NotFound.
+	DeleteClaim(ctx context.Context, name string, force bool) error
+}
+
+// Applier is the side that writes.
+type Applier interface {
+	Writer
+	Deleter
 }
 
 // Follower makes reads show what was written.
 type Follower interface {
-	// Wrote shows a Pod that the watch has not brought yet.
-	Wrote(pod *unstructured.Unstructured)
-	// AwaitDeleted returns once reads show that a Pod is gone, or going.
-	AwaitDeleted(ctx context.Context, id string, goingIsEnough bool)
+	// Wrote shows an object that the watch has not brought yet.
+	Wrote(object *unstructured.Unstructured)
+	// Deleting runs del, which deletes the object called name, and returns its
+	// error once reads show that the object is gone or, if that is enough, going.
+	Deleting(ctx context.Context, name string, goingIsEnough bool, del func() error) error
 }
 
-// Workloads is the live side: reads that show the caller's own writes.
+// Workloads answers from memory, and shows the caller's own writes.
 type Workloads interface {
-	Reader
+	Get(id string) (*workload.State, bool)
+	List(with map[string]string) []*workload.State
+	Follower
+}
+
+// Volumes does that for claims.
+type Volumes interface {
+	// Keys returns the volume keys of the claims that have one, by claim name.
+	Keys() map[string]string
 	Follower
 }
 
@@ -56,13 +75,14 @@ type Server struct {
 	runnerv1.UnimplementedRunnerServiceServer
 
 	renderer  Renderer
-	writer    Writer
+	applier   Applier
 	workloads Workloads
+	volumes   Volumes
 }
 
 // NewServer returns a Server.
-func NewServer(renderer Renderer, writer Writer, workloads Workloads) *Server {
-	return &Server{renderer: renderer, writer: writer, workloads: workloads}
+func NewServer(renderer Renderer, applier Applier, workloads Workloads, volumes Volumes) *Server {
+	return &Server{renderer: renderer, applier: applier, workloads: workloads, volumes: volumes}
 }
 
 // Ready answers; the server is started when it can serve.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 	"github.com/agynio/k8s-runner/request"
@@ -34,9 +35,9 @@ func TestLogHasOneLineACall(t *testing.T) {
 	invalid := secretRequest()
 	invalid.Main.Env[0].Name = ""
 	invalid.Main.Env = append(invalid.Main.Env, &runnerv1.EnvVar{Name: "A", Value: secret + "\x00"})
-	unsupported := secretRequest()
-	unsupported.InlineFiles = map[string][]byte{"/a": []byte(secret)}
-	unsupported.ImagePullCredentials = []*runnerv1.ImagePullCredential{{Password: secret}}
+	credentials := secretRequest()
+	credentials.InlineFiles = map[string][]byte{"/a": []byte(secret)}
+	credentials.ImagePullCredentials = []*runnerv1.ImagePullCredential{{Password: secret}}
 	for name, c := range map[string]struct {
 		request *runnerv1.StartWorkloadRequest
 		err     error
@@ -45,14 +46,14 @@ func TestLogHasOneLineACall(t *testing.T) {
 		level   string
 		says    string
 	}{
-		"success":          {secretRequest(), nil, nil, codes.OK, "info", ""},
-		"an invalid one":   {invalid, nil, nil, codes.InvalidArgument, "info", "invalid_env_name"},
-		"an unsupported":   {unsupported, nil, nil, codes.InvalidArgument, "info", "not_supported"},
-		"a conflict":       {secretRequest(), workload.Errorf(workload.AlreadyExists, "workload_exists", "x"), nil, codes.AlreadyExists, "info", "workload_exists"},
-		"a cluster's no":   {secretRequest(), workload.Errorf(workload.Unavailable, "kubernetes_unavailable", "x").Because(errors.New("root-of-it")), nil, codes.Unavailable, "warning", "root-of-it"},
-		"an unknown error": {secretRequest(), errors.New("root-of-it"), nil, codes.Internal, "error", "root-of-it"},
-		"a panic":          {secretRequest(), nil, "root-of-it", codes.Internal, "error", "root-of-it"},
-		"a nil pointer":    {secretRequest(), nil, errors.New("root-of-it"), codes.Internal, "error", "rpc.(*fake).Start"},
+		"success":               {secretRequest(), nil, nil, codes.OK, "info", ""},
+		"an invalid one":        {invalid, nil, nil, codes.InvalidArgument, "info", "invalid_env_name"},
+		"with a bad credential": {credentials, nil, nil, codes.InvalidArgument, "info", "invalid_credential"},
+		"a conflict":            {secretRequest(), workload.Errorf(workload.AlreadyExists, "workload_exists", "x"), nil, codes.AlreadyExists, "info", "workload_exists"},
+		"a cluster's no":        {secretRequest(), workload.Errorf(workload.Unavailable, "kubernetes_unavailable", "x").Because(errors.New("root-of-it")), nil, codes.Unavailable, "warning", "root-of-it"},
+		"an unknown error":      {secretRequest(), errors.New("root-of-it"), nil, codes.Internal, "error", "root-of-it"},
+		"a panic":               {secretRequest(), nil, "root-of-it", codes.Internal, "error", "root-of-it"},
+		"a nil pointer":         {secretRequest(), nil, errors.New("root-of-it"), codes.Internal, "error", "rpc.(*fake).Start"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, log, stop := serve(t, &fake{err: c.err, panics: c.panics})
@@ -108,7 +109,7 @@ func TestEveryCallIsLoggedOnce(t *testing.T) {
 			t.Errorf("%s is not logged once", name)
 		}
 	}
-	if unimplemented != 8 {
+	if unimplemented != 5 {
 		t.Errorf("%d RPCs are not there yet; README says which", unimplemented)
 	}
 }
@@ -124,21 +125,21 @@ func TestStart(t *testing.T) {
 		Status: runnerv1.WorkloadStatus_WORKLOAD_STATUS_STARTING,
 		Containers: &runnerv1.WorkloadContainers{Main: "workload-" + spec.ID, Sidecars: []*runnerv1.SidecarInstance{
 			{Name: "proxy", Id: "workload-" + spec.ID + ":proxy", Status: "starting"},
+			{Name: "of-a-template", Id: "workload-" + spec.ID + ":of-a-template", Status: "starting"},
 			{Name: "prepare", Id: "workload-" + spec.ID + ":prepare", Status: "starting"},
 		}},
 	}
 	for name, c := range map[string]struct {
-		state  *workload.State
-		writes int
+		state *workload.State
 	}{
 		// The cache may be behind: what is there, only the writer can say.
-		"a new one":       {nil, 1},
-		"the same again":  {&workload.State{Digest: spec.Digest}, 1},
-		"the same, going": {&workload.State{Digest: spec.Digest, Terminating: true}, 1},
-		"another":         {&workload.State{Digest: "another"}, 1},
+		"a new one":       {nil},
+		"the same again":  {&workload.State{Digest: spec.Digest}},
+		"the same, going": {&workload.State{Digest: spec.Digest, Terminating: true}},
+		"another":         {&workload.State{Digest: "another"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &fake{states: map[string]*workload.State{}}
+			f := &fake{states: map[string]*workload.State{}, claims: map[string]string{"data": "k1"}}
 			if c.state != nil {
 				f.states[spec.ID] = c.state
 			}
@@ -150,11 +151,21 @@ func TestStart(t *testing.T) {
 			if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if len(f.started) != c.writes || len(f.shown) != c.writes {
-				t.Errorf("%d Pods were written, %d shown", len(f.started), len(f.shown))
+			if diff := cmp.Diff([]string{"workload-" + spec.ID, "files", "data"}, names(f.started)); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"workload-" + spec.ID, "data"}, names(f.shown)); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+func names(objects []*unstructured.Unstructured) (names []string) {
+	for _, o := range objects {
+		names = append(names, o.GetName())
+	}
+	return names
 }
 
 // TestStartRefusesWhatItCannotDo rather than doing less.
@@ -179,42 +190,6 @@ func TestStartRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-func TestStopAndRemove(t *testing.T) {
-	two, zero := int64(2), int64(0)
-	for name, c := range map[string]struct {
-		call func(runnerv1.RunnerServiceClient) error
-		want deletion
-	}{
-		"stop": {func(c runnerv1.RunnerServiceClient) error {
-			_, err := c.StopWorkload(context.Background(), &runnerv1.StopWorkloadRequest{WorkloadId: id})
-			return err
-		}, deletion{id, nil, "until it is going"}},
-		"stop with a grace, by the Pod's name": {func(c runnerv1.RunnerServiceClient) error {
-			_, err := c.StopWorkload(context.Background(), &runnerv1.StopWorkloadRequest{WorkloadId: "workload-" + id, TimeoutSec: 2})
-			return err
-		}, deletion{id, &two, "until it is going"}},
-		"remove": {func(c runnerv1.RunnerServiceClient) error {
-			_, err := c.RemoveWorkload(context.Background(), &runnerv1.RemoveWorkloadRequest{WorkloadId: id})
-			return err
-		}, deletion{id, nil, "until it is going"}},
-		"remove by force": {func(c runnerv1.RunnerServiceClient) error {
-			_, err := c.RemoveWorkload(context.Background(), &runnerv1.RemoveWorkloadRequest{WorkloadId: id, Force: true})
-			return err
-		}, deletion{id, &zero, "until it is gone"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := &fake{}
-			client, _, _ := serve(t, f)
-			if err := c.call(client); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]deletion{c.want}, f.deleted); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestUnknownWorkloads are NotFound in every call, also if the id can be none.
 func TestUnknownWorkloads(t *testing.T) {
 	f := &fake{err: workload.NoSuchWorkload(id)}
@@ -236,6 +211,10 @@ func TestUnknownWorkloads(t *testing.T) {
 			},
 			"remove": func() error {
 				_, err := client.RemoveWorkload(ctx, &runnerv1.RemoveWorkloadRequest{WorkloadId: ref})
+				return err
+			},
+			"remove with volumes": func() error {
+				_, err := client.RemoveWorkload(ctx, &runnerv1.RemoveWorkloadRequest{WorkloadId: ref, RemoveVolumes: true})
 				return err
 			},
 			"touch": func() error {

@@ -1,12 +1,12 @@
 {{- /*
 A Docker daemon for the main container: a native sidecar, so that it is up before
 main starts and goes after it. It listens on loopback only, where no other Pod
-reaches it, and without TLS. It takes .Docker.
+reaches it, and without TLS. It takes the whole input.
 */ -}}
 {{- define "docker-daemon" -}}
-{{- $rootless := eq .Implementation "rootless" -}}
+{{- $rootless := eq .Docker.Implementation "rootless" -}}
 name: docker-daemon
-image: {{ .Image }}
+image: {{ .Docker.Image }}
 restartPolicy: Always
 {{- if $rootless }}
 args: [dockerd, --host=unix:///run/user/1000/docker.sock, --host=tcp://127.0.0.1:2375, --tls=false]
@@ -28,10 +28,14 @@ startupProbe:
   periodSeconds: 1
   timeoutSeconds: 5
   failureThreshold: 120
-{{- with .Resources }}
+{{- with .Docker.Resources }}
 resources: {{ . }}
 {{- end }}
 securityContext:
+{{- if .RunAsUser }}
+  # That is the user of the workload's processes; the daemon needs its image's.
+  runAsUser: {{ if $rootless }}1000{{ else }}0{{ end }}
+{{- end }}
 {{- if $rootless }}
   # A daemon without root makes namespaces, which the default profiles forbid.
   seccompProfile:
@@ -53,6 +57,7 @@ volumeMounts:
 {{- end }}
 {{- end }}
 
+{{- /* The volumes of the daemon. It takes .Docker. */ -}}
 {{- define "docker-volumes" -}}
 - name: docker-data
   emptyDir: {}

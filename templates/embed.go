@@ -11,6 +11,11 @@ import (
 //go:embed *.yaml *.tpl
 var files embed.FS
 
+// Readme is the contract.
+//
+//go:embed README.md
+var Readme []byte
+
 // Shipped returns the texts of the shipped templates by file name.
 func Shipped() (map[string]string, error) { return read(files) }
 

@@ -21,6 +21,11 @@ const (
 	AnnotationDigest = "agyn.io/request-digest"
 	// AnnotationTemplates holds the digest of the template set that made a Pod.
 	AnnotationTemplates = "agyn.io/templates-digest"
+	// LabelTemplates marks a ConfigMap that holds an operator's templates. Its
+	// value says in which form: TemplateFiles are whole files that replace the
+	// shipped ones.
+	LabelTemplates = "agyn.io/templates"
+	TemplateFiles  = "files"
 )
 
 // FieldManager owns every field that the runner writes.

@@ -7,7 +7,10 @@ import (
 	"slices"
 )
 
-// Spec is a workload as a caller asked for it, with its defaults filled in.
+// Spec is a workload as a caller asked for it, with its defaults filled in. Its
+// JSON is what the Digest is made of: a field that is added here, or to a part
+// of it, needs a json tag with omitempty, or running Pods would be of requests
+// that nobody can repeat.
 type Spec struct {
 	// ID is a UUID in lower case.
 	ID string
@@ -101,7 +104,8 @@ type Container struct {
 	Env        []EnvVar
 	WorkingDir string
 	Mounts     []Mount
-	// Capabilities are Linux capabilities to add, such as NET_ADMIN.
+	// Capabilities are Linux capabilities to add, such as NET_ADMIN, in the
+	// order of the request, which may repeat one.
 	Capabilities []string
 	// InlineFiles are paths of Spec.InlineFiles that appear in this container.
 	InlineFiles []string

@@ -74,9 +74,18 @@ func (e *callError) withoutRunner() string {
 
 // faults lists the fields of a request that are wrong.
 func faults(bad *errdetails.BadRequest) string {
-	rows := [][]string{{"  FIELD", "ERROR", "MESSAGE"}}
+	var rows [][]string
 	for _, v := range bad.GetFieldViolations() {
-		rows = append(rows, []string{"  " + v.GetField(), strings.ToLower(v.GetReason()), v.GetDescription()})
+		rows = append(rows, []string{v.GetField(), strings.ToLower(v.GetReason()), v.GetDescription()})
+	}
+	return faultTable(rows)
+}
+
+// faultTable shows a field, a token and a message a line.
+func faultTable(rows [][]string) string {
+	rows = append([][]string{{"FIELD", "ERROR", "MESSAGE"}}, rows...)
+	for _, row := range rows {
+		row[0] = "  " + row[0]
 	}
 	return strings.TrimRight(table(rows...), "\n")
 }

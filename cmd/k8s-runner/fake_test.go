@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -29,6 +30,8 @@ type fakeRunner struct {
 
 	mu        sync.Mutex
 	workloads map[string]*fakeWorkload
+	// volumes are the keys of named volumes.
+	volumes map[string]string
 }
 
 type fakeWorkload struct {
@@ -43,7 +46,7 @@ func newFakeRunner() (address string, stop func(), err error) {
 		return "", nil, err
 	}
 	server := grpc.NewServer()
-	runnerv1.RegisterRunnerServiceServer(server, &fakeRunner{workloads: map[string]*fakeWorkload{}})
+	runnerv1.RegisterRunnerServiceServer(server, &fakeRunner{workloads: map[string]*fakeWorkload{}, volumes: map[string]string{}})
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	stop = func() {
@@ -73,6 +76,9 @@ func (f *fakeRunner) StartWorkload(_ context.Context, req *runnerv1.StartWorkloa
 		return nil, fail(codes.AlreadyExists, "workload_exists: started by a different request", &errdetails.ErrorInfo{Reason: "WORKLOAD_EXISTS"})
 	}
 	f.workloads[id] = &fakeWorkload{request: req}
+	for name, key := range namedVolumes(req) {
+		f.volumes[name] = key
+	}
 	return &runnerv1.StartWorkloadResponse{Id: id}, nil
 }
 
@@ -140,6 +146,52 @@ func (f *fakeRunner) RemoveWorkload(_ context.Context, req *runnerv1.RemoveWorkl
 		return nil, errors.New("a plain error")
 	}
 	return &runnerv1.RemoveWorkloadResponse{}, f.remove(req.GetWorkloadId())
+}
+
+// namedVolumes are the keys of the named volumes of a request, by claim.
+func namedVolumes(req *runnerv1.StartWorkloadRequest) map[string]string {
+	keys := map[string]string{}
+	for _, v := range req.GetVolumes() {
+		if v.GetKind() == runnerv1.VolumeKind_VOLUME_KIND_NAMED {
+			keys[cmp.Or(v.GetPersistentName(), v.GetName())] = v.GetLabels()[workload.LabelVolumeKey]
+		}
+	}
+	return keys
+}
+
+func (f *fakeRunner) ListVolumes(context.Context, *runnerv1.ListVolumesRequest) (*runnerv1.ListVolumesResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := &runnerv1.ListVolumesResponse{}
+	for _, name := range slices.Sorted(maps.Keys(f.volumes)) {
+		out.Volumes = append(out.Volumes, &runnerv1.VolumeListItem{InstanceId: name, VolumeKey: f.volumes[name]})
+	}
+	return out, nil
+}
+
+func (f *fakeRunner) ListWorkloadsByVolume(_ context.Context, req *runnerv1.ListWorkloadsByVolumeRequest) (*runnerv1.ListWorkloadsByVolumeResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := &runnerv1.ListWorkloadsByVolumeResponse{}
+	for _, id := range slices.Sorted(maps.Keys(f.workloads)) {
+		if _, uses := namedVolumes(f.workloads[id].request)[req.GetVolumeName()]; uses {
+			out.TargetIds = append(out.TargetIds, id)
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeRunner) RemoveVolume(_ context.Context, req *runnerv1.RemoveVolumeRequest) (*runnerv1.RemoveVolumeResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch req.GetVolumeName() {
+	case "":
+		return nil, fail(codes.InvalidArgument, "volume_name_required: name the claim", &errdetails.ErrorInfo{Reason: "VOLUME_NAME_REQUIRED"})
+	case "foreign":
+		return nil, fail(codes.FailedPrecondition, "claim_not_ours: the claim foreign stays", &errdetails.ErrorInfo{Reason: "CLAIM_NOT_OURS"})
+	}
+	delete(f.volumes, req.GetVolumeName())
+	return &runnerv1.RemoveVolumeResponse{}, nil
 }
 
 func (f *fakeRunner) remove(id string) error {

@@ -89,6 +89,10 @@ func serve(ctx context.Context, c config.Config) error {
 	if err != nil {
 		return err
 	}
+	claims, err := cluster.NewClaims(typed, c.Kube.Namespace)
+	if err != nil {
+		return err
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.GRPC.Address)
 	if err != nil {
 		return fmt.Errorf("serving on grpc.address: %w", err)
@@ -105,11 +109,18 @@ func serve(ctx context.Context, c config.Config) error {
 		return nil
 	})
 	group.Go(func() error {
+		claims.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
 		defer listener.Close() //nolint:errcheck // nothing to do about it
 		if err := pods.WaitForSync(ctx); err != nil {
 			return err
 		}
-		server, ready := rpc.NewGRPC(rpc.NewServer(renderer, applier.New(writes, c.Kube.Namespace), pods), log)
+		if err := claims.WaitForSync(ctx); err != nil {
+			return err
+		}
+		server, ready := rpc.NewGRPC(rpc.NewServer(renderer, applier.New(writes, c.Kube.Namespace), pods, claims), log)
 		log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": c.Kube.Namespace}).Info("serving")
 		return serveUntil(ctx, server, ready, listener)
 	})

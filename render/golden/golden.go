@@ -14,27 +14,18 @@
 package golden
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"os"
 	"path"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	k8srunner "github.com/agynio/k8s-runner"
 	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/engine"
-	"github.com/agynio/k8s-runner/request"
 	"github.com/agynio/k8s-runner/templates"
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -75,6 +66,15 @@ func Shipped() (Suite, error) {
 	return Suite{Templates: files, Catalog: offered, Config: settings}, err
 }
 
+// ShippedCases returns the folder of the cases that the runner ships.
+func ShippedCases() (fs.FS, error) {
+	dir, err := fs.Sub(k8srunner.Cases, "testdata/cases")
+	if err != nil {
+		return nil, fmt.Errorf("opening the shipped cases: %w", err)
+	}
+	return dir, nil
+}
+
 // Cases returns the names of the folders of root that are cases, sorted.
 func Cases(root fs.FS) ([]string, error) {
 	requests, err := fs.Glob(root, "*/"+RequestFile)
@@ -93,142 +93,33 @@ type Result struct {
 	Manifests string
 	// Err is the error as expected.err spells it.
 	Err string
+	// Broken is true if Err is about the templates and not about the request.
+	Broken bool
 }
 
 // Render renders the case called name of root. Its error is about reading the
 // case; a request that is refused, or a template that fails, is a Result.
 func (s Suite) Render(root fs.FS, name string) (Result, error) {
-	dir, err := fs.Sub(root, name)
+	c, err := s.Read(root, name)
 	if err != nil {
-		return Result{}, fmt.Errorf("case %s: %w", name, err)
+		return Result{}, err
 	}
-	data, err := fs.ReadFile(dir, RequestFile)
+	e, err := engine.New(c.Options)
 	if err != nil {
-		return Result{}, fmt.Errorf("case %s: %w", name, err)
+		return failed(err), nil
 	}
-	if !bytes.HasPrefix(data, []byte("#")) {
-		return Result{}, fmt.Errorf("case %s: the first line of %s must be a comment that says why the case exists", name, RequestFile)
-	}
-	req, err := request.Unmarshal(data)
+	_, manifests, err := e.Render(c.Request)
 	if err != nil {
-		return Result{}, fmt.Errorf("case %s: %s: %w", name, RequestFile, err)
-	}
-	if req.GetWorkloadId() == "" {
-		return Result{}, fmt.Errorf("case %s: %s needs a workload_id, or it would render differently each time", name, RequestFile)
-	}
-	options, err := s.options(dir)
-	if err != nil {
-		return Result{}, fmt.Errorf("case %s: %w", name, err)
-	}
-	e, err := engine.New(options)
-	if err != nil {
-		return Result{Err: errorText(err)}, nil
-	}
-	_, manifests, err := e.Render(req)
-	if err != nil {
-		return Result{Err: errorText(err)}, nil
+		return failed(err), nil
 	}
 	hideDigest(manifests.Pod)
 	stream, err := Stream(manifests.All())
 	return Result{Manifests: string(stream)}, err
 }
 
-// options are those of the suite, but for what the case in dir brings.
-func (s Suite) options(dir fs.FS) (engine.Options, error) {
-	o := engine.Options{Templates: maps.Clone(s.Templates), Catalog: s.Catalog, Config: s.Config}
-	if data, err := fs.ReadFile(dir, ConfigFile); err == nil {
-		if o.Config, err = config.Load(config.Sources{Text: data, Name: ConfigFile, Namespace: Namespace}); err != nil {
-			return o, err
-		}
-	}
-	if data, err := fs.ReadFile(dir, CatalogFile); err == nil {
-		var faults []catalog.Fault
-		if o.Catalog, faults = catalog.Parse(data); len(faults) > 0 {
-			return o, fmt.Errorf("%s:%s", CatalogFile, faults[0])
-		}
-	}
-	files, err := fs.Glob(dir, TemplateFolder+"/*")
-	if err != nil {
-		return o, err
-	}
-	for _, file := range files {
-		data, err := fs.ReadFile(dir, file)
-		if err != nil {
-			return o, err
-		}
-		o.Templates[path.Base(file)] = string(data)
-	}
-	return o, nil
-}
-
-// Check compares r with what the case called name of root expects and returns
-// the difference as lines that start with - (expected) and + (rendered), or ""
-// if there is none.
-func Check(root fs.FS, name string, r Result) (string, error) {
-	var diffs []string
-	files := r.files()
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		want, err := fs.ReadFile(root, path.Join(name, file))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("reading what a case expects: %w", err)
-		}
-		if diff := cmp.Diff(lines(string(want)), lines(files[file])); diff != "" {
-			diffs = append(diffs, file+":\n"+diff)
-		}
-	}
-	return strings.Join(diffs, "\n"), nil
-}
-
-// Update makes r what folder dir expects.
-func Update(dir string, r Result) error {
-	for name, text := range r.files() {
-		file := filepath.Join(dir, name)
-		if text == "" {
-			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("updating a case: %w", err)
-			}
-			continue
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // not secret
-			return fmt.Errorf("updating a case: %w", err)
-		}
-	}
-	return nil
-}
-
-// Stream is manifests as a stream of YAML documents, keys sorted.
-func Stream(manifests []*unstructured.Unstructured) ([]byte, error) {
-	var out bytes.Buffer
-	for i, m := range manifests {
-		if i > 0 {
-			out.WriteString("---\n")
-		}
-		doc, err := document(m.Object)
-		if err != nil {
-			return nil, fmt.Errorf("writing %s %s: %w", m.GetKind(), m.GetName(), err)
-		}
-		out.Write(doc)
-	}
-	return out.Bytes(), nil
-}
-
-// document is obj as YAML or, where YAML does not bring it back unchanged, as
-// JSON, which is YAML as well. U+0085 is such a case: a line break that the
-// writer does not escape.
-func document(obj any) ([]byte, error) {
-	asJSON, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := yaml.JSONToYAML(asJSON)
-	if err != nil {
-		return nil, err
-	}
-	if back, err := yaml.YAMLToJSON(doc); err == nil && bytes.Equal(back, asJSON) {
-		return doc, nil
-	}
-	doc, err = json.MarshalIndent(obj, "", "  ")
-	return append(bytes.ReplaceAll(doc, []byte("\u0085"), []byte(`\u0085`)), '\n'), err
+func failed(err error) Result {
+	aboutRequest := errors.As(err, new(*workload.Error))
+	return Result{Err: errorText(err), Broken: !aboutRequest}
 }
 
 // hideDigest keeps a change of one template from changing every case.
@@ -238,10 +129,6 @@ func hideDigest(m *unstructured.Unstructured) {
 		annotations[workload.AnnotationTemplates] = "(digest of the templates)"
 		m.SetAnnotations(annotations)
 	}
-}
-
-func (r Result) files() map[string]string {
-	return map[string]string{ManifestFile: r.Manifests, ErrorFile: r.Err}
 }
 
 func errorText(err error) string {
@@ -257,11 +144,4 @@ func errorText(err error) string {
 		fmt.Fprintf(&out, "%s\t%s\t%s\n", v.Token, v.Field, v.Message)
 	}
 	return out.String()
-}
-
-func lines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/pod-security-admission/api"
+
+	"github.com/agynio/k8s-runner/lint"
+	"github.com/agynio/k8s-runner/render/golden"
+	"github.com/agynio/k8s-runner/templates"
+)
+
+func newTemplates() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "templates",
+		Short: "Work on a folder of templates: export, test, lint, pack",
+		Long: `Work on a folder of templates of your own, without a cluster:
+
+  export   write the shipped templates, their contract and golden cases
+  test     compare the golden cases with what the templates render
+  lint     render all that a catalog offers, and check the Pods' security level
+  pack     print the ConfigMap that holds the templates
+
+A folder holds the whole set: nothing shipped is added to it. Templates are its
+*.yaml and *.tpl; its cases are in cases/. docs/golden.md shows the workflow.
+
+Exit code: 0, or 1 for every finding and error, 2 for a wrong command line.`,
+		GroupID:                    groupOffline,
+		SuggestionsMinimumDistance: 2,
+		Args:                       unknownCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newExport(), newGolden(), newLint(), newPack())
+	return cmd
+}
+
+// folderFlags are those of commands that render the templates of a folder.
+type folderFlags struct{ offlineFlags }
+
+// open reads the templates in dir and what to render them with.
+func (f *folderFlags) open(dir string) (golden.Suite, error) {
+	files, err := templates.Folder(dir)
+	if err != nil {
+		return golden.Suite{}, err
+	}
+	return f.suite(files)
+}
+
+func newLint() *cobra.Command {
+	var f folderFlags
+	level := &choice{value: string(api.LevelBaseline), of: []string{string(api.LevelPrivileged), string(api.LevelBaseline), string(api.LevelRestricted)}}
+	cmd := &cobra.Command{
+		Use:   "lint DIR",
+		Short: "Find what is wrong with templates",
+		Long: `Find what is wrong with the templates in DIR, a line each: file:line: message.
+
+It renders a request for each flavor, storage class and capability of the
+catalog, the shipped golden cases and those in DIR/cases, and decodes what comes
+out as strictly as Kubernetes does. docker is tried in the implementation of
+--config, or in all of them. A name that both a template and one of these
+requests have is a finding, and so is a Pod that needs more than the Pod Security
+level --level. What a request asks for itself is not held against the templates:
+docker, Linux capabilities. To reach restricted, --config needs
+security: {profile: restricted}.
+
+A template that makes nothing for any request is a warning on stderr.`,
+		Example: `  k8s-runner templates lint my-templates
+  k8s-runner templates lint my-templates --catalog catalog.yaml --config runner.yaml --level restricted`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: offline(func(cmd *cobra.Command, args []string) error {
+			suite, err := f.open(args[0])
+			if err != nil {
+				return err
+			}
+			report, err := lint.Run(lint.Options{
+				Suite: suite, Cases: os.DirFS(filepath.Join(args[0], lint.CaseFolder)), Level: api.Level(level.value),
+			})
+			if err != nil {
+				return err
+			}
+			return printReport(cmd, args[0], report)
+		}),
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().Var(level, "level", "Pod Security `LEVEL` that must admit the Pods: privileged, baseline or restricted")
+	return cmd
+}
+
+func printReport(cmd *cobra.Command, dir string, r lint.Report) error {
+	for _, name := range r.Idle {
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s makes nothing for any of the requests\n", filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.Findings {
+		f.File = filepath.Join(dir, f.File)
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), printable(f.String())); err != nil {
+			return err
+		}
+	}
+	if len(r.Findings) > 0 {
+		return fmt.Errorf("%s: %s", dir, counted(len(r.Findings), "finding"))
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "ok: %s rendered; their Pods are %s, apart from docker and Linux capabilities that requests ask for\n",
+		counted(r.Requests, "request"), r.Level)
+	return err
+}

@@ -1,0 +1,162 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// TestClaimGuard: a claim that is there is used as it is, or not at all (C40).
+func TestClaimGuard(t *testing.T) {
+	ns := newNamespace(t)
+	cordon(t, ns.name)
+	a := newApplier(t, ns, nil)
+	claims := suite.admin.CoreV1().PersistentVolumeClaims(ns.name)
+	held := func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"e2e.test/held"} }
+	t.Cleanup(func() { release(t, ns.name, "going") })
+	for name, c := range map[string]struct {
+		make  func(name string)
+		token string
+	}{
+		"free": {func(name string) { newClaim(t, ns.name, name, "key-1") }, ""},
+		"keyless": {func(name string) {
+			newClaim(t, ns.name, name, "", func(c *corev1.PersistentVolumeClaim) { delete(c.Labels, "volume_key") })
+		}, ""},
+		"other": {func(name string) { newClaim(t, ns.name, name, "key-2") }, "claim_key_mismatch"},
+		"foreign": {func(name string) {
+			newClaim(t, ns.name, name, "key-1", func(c *corev1.PersistentVolumeClaim) { delete(c.Labels, workload.LabelManagedBy) })
+		}, "claim_not_ours"},
+		"going": {func(name string) {
+			newClaim(t, ns.name, name, "key-1", held)
+			if err := claims.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}, "claim_terminating"},
+		"lost": {func(name string) {
+			// The binder sets this where the volume of a claim is gone.
+			newClaim(t, ns.name, name, "key-1", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "gone" })
+			if _, err := claims.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}}}`), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, time.Minute, "the claim is lost", func() error {
+				c, err := claims.Get(t.Context(), name, metav1.GetOptions{})
+				if err == nil && c.Status.Phase != corev1.ClaimLost {
+					err = fmt.Errorf("it is %s", c.Status.Phase)
+				}
+				return err
+			})
+		}, "claim_lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.make(name)
+			before, err := claims.Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := newID()
+			s := newSet(id, "1")
+			s.claims[0].SetName(name)
+			err = s.start(t.Context(), a)
+			if c.token == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				deletePod(t, ns.name, id)
+			} else {
+				wantDomain(t, err, workload.FailedPrecondition, c.token, "the claim "+name+" ")
+			}
+			wantNothingOwned(t, ns.name)
+			after, err := claims.Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || after.UID != before.UID || len(after.OwnerReferences) > 0 || fmt.Sprint(after.Labels) != fmt.Sprint(before.Labels) {
+				t.Errorf("the claim became %v, %v", after, err)
+			}
+		})
+	}
+}
+
+// release lets go of a claim that a test held.
+func release(t *testing.T, namespace, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err := suite.admin.CoreV1().PersistentVolumeClaims(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Logf("releasing the claim %s: %v", name, err)
+	}
+}
+
+// TestOneClaimOfTwo: two starts at the same time that create one claim both
+// succeed (C40).
+func TestOneClaimOfTwo(t *testing.T) {
+	ns := newNamespace(t)
+	cordon(t, ns.name)
+	a := newApplier(t, ns, nil)
+	for i := range 20 {
+		group := errgroup.Group{}
+		for range 2 {
+			s := newSet(newID(), "1")
+			s.claims[0].SetName(fmt.Sprintf("data-%d", i))
+			group.Go(func() error { return s.start(t.Context(), a) })
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if claims := claimNames(t, ns.name); len(claims) != 20 {
+		t.Errorf("the claims are %v", claims)
+	}
+}
+
+// TestQuotaOfClaims: a used-up quota is told and leaves nothing behind, and a
+// claim that is there costs none of it, however often it is used.
+func TestQuotaOfClaims(t *testing.T) {
+	ns := newNamespace(t)
+	cordon(t, ns.name)
+	a := newApplier(t, ns, nil)
+	quotas := suite.admin.CoreV1().ResourceQuotas(ns.name)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "claims"}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: *newQuantity("2")}
+	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, "the quota counts", func() error {
+		q, err := quotas.Get(t.Context(), "claims", metav1.GetOptions{})
+		if err == nil && len(q.Status.Used) == 0 {
+			err = fmt.Errorf("it has no status")
+		}
+		return err
+	})
+	named := func(name string) set {
+		s := newSet(newID(), "1")
+		s.claims[0].SetName(name)
+		return s
+	}
+	for range 5 {
+		if err := named("first").start(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := named("second").start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if err := named("first").start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	deletePods(t, ns.name)
+	wantNothingOwned(t, ns.name)
+	err := named("third").start(t.Context(), a)
+	wantDomain(t, err, workload.ResourceExhausted, "quota_exceeded", "the claim third")
+	wantNothingOwned(t, ns.name)
+	if claims := claimNames(t, ns.name); len(claims) != 2 {
+		t.Errorf("the claims are %v", claims)
+	}
+}

@@ -1,0 +1,173 @@
+// Package lint finds what is wrong with a set of templates without a cluster:
+// it renders every request that it knows of, and holds each Pod against a Pod
+// Security level.
+package lint
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/pod-security-admission/api"
+
+	"github.com/agynio/k8s-runner/engine"
+	"github.com/agynio/k8s-runner/render"
+	"github.com/agynio/k8s-runner/render/golden"
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// Options say what is linted, and against what.
+type Options struct {
+	// Suite holds the templates, and the catalog and settings of their operator.
+	Suite golden.Suite
+	// Cases is the folder of the operator's golden cases; nil means none.
+	Cases fs.FS
+	// Level is the least strict Pod Security level that a Pod may need. What a
+	// request asks for is not held against the templates: Pods with docker are
+	// not judged, Linux capabilities of the request are left out.
+	Level api.Level
+}
+
+// Report is the result.
+type Report struct {
+	// Findings are sorted, and each is there once.
+	Findings []Finding
+	// Idle are the templates that made nothing of any request, if nothing was
+	// found.
+	Idle []string
+	// Requests is how many were rendered.
+	Requests int
+	// Level is the strictest that admits every Pod, but for what requests ask
+	// for, and for other settings than those of the operator.
+	Level api.Level
+}
+
+// Run lints. Its error is none of the templates' but of what comes with them.
+func Run(o Options) (Report, error) {
+	if _, err := api.ParseLevel(string(o.Level)); err != nil {
+		return Report{}, err
+	}
+	if findings := broken(o.Suite.Templates); len(findings) > 0 {
+		return Report{Findings: findings}, nil // nothing can be rendered
+	}
+	l, err := newLinter(o.Level)
+	if err != nil {
+		return Report{}, err
+	}
+	all, err := subjects(o)
+	if err != nil {
+		return Report{}, err
+	}
+	for _, s := range all {
+		l.render(s)
+	}
+	report := Report{Findings: l.found.sorted(), Requests: l.requests, Level: l.level}
+	if len(report.Findings) > 0 {
+		return report, nil // what failed made nothing either
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Suite.Templates)) {
+		if !strings.HasPrefix(name, "_") && !l.made[name] {
+			report.Idle = append(report.Idle, name)
+		}
+	}
+	return report, nil
+}
+
+// broken finds the templates that cannot be compiled.
+func broken(templates map[string]string) []Finding {
+	var found findings
+	for name, text := range templates {
+		if _, err := render.Compile(map[string]string{name: text}); err != nil {
+			found.add(err, "")
+		}
+	}
+	return found.sorted()
+}
+
+// linter gathers what comes out of renders.
+type linter struct {
+	judge    *judge
+	allowed  api.Level
+	found    findings
+	made     map[string]bool
+	requests int
+	level    api.Level
+}
+
+func newLinter(allowed api.Level) (*linter, error) {
+	j, err := newJudge()
+	return &linter{judge: j, allowed: allowed, made: map[string]bool{}, level: api.LevelRestricted}, err
+}
+
+// render renders s and adds what is wrong to the findings.
+func (l *linter) render(s subject) {
+	if s.err != nil {
+		l.found.add(s.err, s.file)
+		return
+	}
+	e, err := engine.New(s.options)
+	if err != nil {
+		l.fail(s, err)
+		return
+	}
+	spec, plan, err := e.Plan(s.request)
+	if err != nil {
+		l.refused(s, err)
+		return
+	}
+	l.requests++
+	manifests, err := e.Manifests(spec, plan)
+	if err != nil {
+		l.fail(s, err)
+		return
+	}
+	for _, obj := range manifests.All() {
+		l.made[manifests.File(obj)] = true
+	}
+	if plan.Docker == "" {
+		l.hold(s, spec, manifests)
+	}
+}
+
+// refused handles a request that is at fault itself: of an operator's case,
+// that is a finding unless the case expects it; other requests do not fit his
+// catalog or settings.
+func (l *linter) refused(s subject, err error) {
+	refused := (*workload.Error)(nil)
+	if !s.own || s.refused || !errors.As(err, &refused) {
+		return
+	}
+	for _, v := range refused.Violations {
+		l.found.add(errors.New(v.Field+": "+v.Message), s.file)
+	}
+}
+
+// fail handles an error of a render.
+func (l *linter) fail(s subject, err error) {
+	collides := errors.As(err, new(*workload.Error)) // its cause says where in the templates
+	if s.refused && (collides || len(s.ownTemplates) > 0) {
+		return // the case is about this error
+	}
+	l.found.addOf(s, err)
+}
+
+// hold holds the Pod against the level.
+func (l *linter) hold(s subject, spec *workload.Spec, manifests *render.Manifests) {
+	pod := withoutRequested(manifests.Pod, spec)
+	level, err := l.judge.levelOf(pod)
+	if err != nil {
+		l.found.addOf(s, err)
+		return
+	}
+	allowed := l.allowed
+	if s.variant {
+		allowed = weaker(allowed, api.LevelBaseline)
+	} else {
+		l.level = weaker(l.level, level)
+	}
+	for _, e := range l.judge.excesses(pod, allowed) {
+		l.found.addOf(s, errors.New(manifests.Where(manifests.Pod, e.path...)+": "+e.String()))
+	}
+}

@@ -1,0 +1,75 @@
+package render
+
+import (
+	"slices"
+	"strings"
+)
+
+// missing finds what the Pod refers to of this workload and no template makes:
+// it would wait for it for ever.
+func missing(m *Manifests, in *Input) []fault {
+	r := references{in: in, made: map[string]bool{}}
+	for _, obj := range m.All() {
+		r.made[obj.GetKind()+" "+obj.GetName()] = true
+	}
+	spec := mapAt(m.Pod.Object, "spec")
+	for i, v := range entries(spec["volumes"]) {
+		r.volume(v, fieldPath{"spec", "volumes", i})
+	}
+	for i, s := range entries(spec["imagePullSecrets"]) {
+		r.secret(s, "name", fieldPath{"spec", "imagePullSecrets", i})
+	}
+	for _, list := range [...]string{"initContainers", "containers"} {
+		for i, c := range entries(spec[list]) {
+			r.container(c, fieldPath{"spec", list, i})
+		}
+	}
+	return r.faults
+}
+
+// references finds those that lead nowhere.
+type references struct {
+	in *Input
+	// made has what the templates make, as kind and name.
+	made   map[string]bool
+	faults []fault
+}
+
+func (r *references) need(kind, name string, at fieldPath) {
+	if !r.made[kind+" "+name] {
+		r.faults = append(r.faults, fault{at, "refers to a " + kind + " that no template makes"})
+	}
+}
+
+// secret checks a reference whose field key holds a name. One that is not of
+// this workload may be there without our doing.
+func (r *references) secret(ref map[string]any, key string, at fieldPath) {
+	if name := stringAt(ref, key); r.in.owns(name) && ref["optional"] != true {
+		r.need("Secret", name, at.then(key))
+	}
+}
+
+func (r *references) volume(v map[string]any, at fieldPath) {
+	r.secret(mapAt(v, "secret"), "secretName", at.then("secret"))
+	for i, source := range entries(mapAt(v, "projected")["sources"]) {
+		r.secret(mapAt(source, "secret"), "name", at.then("projected", "sources", i, "secret"))
+	}
+	name := stringAt(mapAt(v, "persistentVolumeClaim"), "claimName")
+	if slices.ContainsFunc(r.in.Claims, func(c Claim) bool { return c.Name == name }) {
+		r.need("PersistentVolumeClaim", name, at.then("persistentVolumeClaim", "claimName"))
+	}
+}
+
+func (r *references) container(c map[string]any, at fieldPath) {
+	for i, e := range entries(c["env"]) {
+		r.secret(mapAt(mapAt(e, "valueFrom"), "secretKeyRef"), "name", at.then("env", i, "valueFrom", "secretKeyRef"))
+	}
+	for i, e := range entries(c["envFrom"]) {
+		r.secret(mapAt(e, "secretRef"), "name", at.then("envFrom", i, "secretRef"))
+	}
+}
+
+// owns reports whether name is that of an object of this workload.
+func (in *Input) owns(name string) bool {
+	return name == in.Name || strings.HasPrefix(name, in.Name+"-")
+}

@@ -1,0 +1,3 @@
+{{- define "endless" -}}
+{{ range 1000000000 }}{{ . }}{{ end }}
+{{- end -}}

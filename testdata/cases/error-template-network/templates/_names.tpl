@@ -1,0 +1,3 @@
+{{- define "address" -}}
+{{ getHostByName "kubernetes.default" }}
+{{- end -}}
