@@ -7,9 +7,10 @@ import "embed"
 // Catalog is catalog.yaml.
 //
 //go:embed catalog.yaml
-var Catalog []byte //nolint:gochecknoglobals // an embedded file
+var Catalog []byte
 
-// Cases holds the golden cases, each a folder of testdata/cases.
+// Cases holds the golden cases, each a folder of testdata/cases. Among their
+// templates are files that start with an underscore.
 //
-//go:embed testdata/cases
-var Cases embed.FS //nolint:gochecknoglobals // embedded files
+//go:embed all:testdata/cases
+var Cases embed.FS

@@ -43,7 +43,7 @@ func TestDockerListensOnLoopback(t *testing.T) {
 	r.start(t, req)
 	r.await(t, req.GetWorkloadId(), "the daemon is up", running)
 	other := sleeper()
-	other.Main = shell("nc -w 3 " + r.pod(t, req.GetWorkloadId()).Status.PodIP + " 2375 </dev/null && echo reached || echo refused")
+	other.Main = shell("nc -w 3 " + r.pod(t, req.GetWorkloadId()).Status.PodIP + " 2375 </dev/null 2>/dev/null && echo reached || echo refused")
 	r.start(t, other)
 	r.await(t, other.GetWorkloadId(), "it has ended", ended)
 	if got := r.containerLog(t, other.GetWorkloadId(), "main"); got != "refused\n" {

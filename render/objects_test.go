@@ -3,15 +3,12 @@ package render_test
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/render"
-	"github.com/agynio/k8s-runner/workload"
 )
 
 // withObjects is a request that needs an object of each kind.
@@ -138,56 +135,6 @@ func TestSealOfOthersRefuses(t *testing.T) {
 	}
 }
 
-// TestMissing has Pods that refer to what no template makes.
-func TestMissing(t *testing.T) {
-	const secretObject = "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: "
-	const claimObject = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: "
-	for name, c := range map[string]struct {
-		lines, objects string
-		want           []string // the beginnings of the error's lines
-	}{
-		"nothing":                        {"", "", nil},
-		"a claim":                        {"  volumes:\n  - name: a\n    persistentVolumeClaim:\n      claimName: claim-1\n", "", []string{"pod.yaml:12: spec.volumes[0].persistentVolumeClaim.claimName "}},
-		"a claim that is made":           {"  volumes:\n  - name: a\n    persistentVolumeClaim: {claimName: claim-1}\n", claimObject + "claim-1\n", nil},
-		"another one is made":            {"  volumes:\n  - name: a\n    persistentVolumeClaim: {claimName: claim-1}\n", claimObject + "more\n", []string{"pod.yaml:11: spec.volumes[0].persistentVolumeClaim.claimName "}},
-		"a claim of the operator's":      {"  volumes:\n  - name: a\n    persistentVolumeClaim: {claimName: models}\n", "", nil},
-		"a Secret":                       {"  volumes:\n  - name: a\n    secret:\n      secretName: {{ .InlineFiles.Secret }}\n", "", []string{"pod.yaml:12: spec.volumes[0].secret.secretName "}},
-		"a Secret that is made":          {"  volumes:\n  - name: a\n    secret: {secretName: {{ .InlineFiles.Secret }}}\n", secretObject + "{{ .InlineFiles.Secret }}\n", nil},
-		"a Secret of the operator's":     {"  volumes:\n  - name: a\n    secret: {secretName: shared}\n", "", nil},
-		"pull Secrets":                   {"  imagePullSecrets:\n  - name: shared\n  {{- range .PullSecrets }}\n  - name: {{ .Name }}\n  {{- end }}\n", secretObject + "{{ (index .PullSecrets 0).Name }}\n", []string{"pod.yaml:12: spec.imagePullSecrets[2].name "}},
-		"a policy of a Secret's name":    {"  volumes:\n  - name: a\n    secret: {secretName: {{ .Name }}-x}\n", "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: {{ .Name }}-x}\n", []string{"pod.yaml:11: spec.volumes[0].secret.secretName "}},
-		"a Secret in a projected volume": {"  volumes:\n  - name: a\n    projected:\n      sources:\n      - secret: {name: {{ .Name }}-x}\n", "", []string{"pod.yaml:13: spec.volumes[0].projected.sources[0].secret.name "}},
-		"a Secret of a variable":         {"    env:\n    - name: A\n      valueFrom: {secretKeyRef: {name: {{ .Name }}-x, key: a}}\n", "", []string{"pod.yaml:11: spec.containers[0].env[0].valueFrom.secretKeyRef.name "}},
-		"a Secret of variables":          {"    envFrom:\n    - secretRef: {name: {{ .Name }}-x}\n", "", []string{"pod.yaml:10: spec.containers[0].envFrom[0].secretRef.name "}},
-		"of an init container":           {"  initContainers:\n  - name: a\n    envFrom:\n    - secretRef: {name: {{ .Name }}-x}\n", "", []string{"pod.yaml:12: spec.initContainers[0].envFrom[0].secretRef.name "}},
-		"one that may be missing":        {"    envFrom:\n    - secretRef: {name: {{ .Name }}-x, optional: true}\n  volumes:\n  - name: a\n    secret: {secretName: {{ .Name }}-x, optional: true}\n", "", nil},
-		"all of them": {
-			"  imagePullSecrets: [{name: {{ .Name }}}]\n  volumes:\n  - {name: a, secret: {secretName: {{ .Name }}-x}}\n  - {name: b, persistentVolumeClaim: {claimName: more}}\n", "",
-			[]string{"pod.yaml:11: spec.volumes[0].secret.secretName ", "pod.yaml:12: spec.volumes[1].persistentVolumeClaim.claimName ", "pod.yaml:9: spec.imagePullSecrets[0].name "},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			set := compile(t, map[string]string{"pod.yaml": podWith(c.lines), "x.yaml": c.objects})
-			_, err := set.Render(specOf(t, withObjects), noPlan, settings)
-			if err == nil {
-				if len(c.want) > 0 {
-					t.Error("it renders")
-				}
-				return
-			}
-			lines := strings.Split(err.Error(), "\n")
-			if len(lines) != len(c.want) {
-				t.Fatalf("the error is %v", err)
-			}
-			for i, want := range c.want {
-				if !strings.HasPrefix(lines[i], want) {
-					t.Errorf("line %d does not start with %q: %s", i, want, lines[i])
-				}
-			}
-		})
-	}
-}
-
 func TestObjectsAreMadeOnce(t *testing.T) {
 	const object = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {{ .Name }}-x\n"
 	err := objectsError(t, object+"---\n"+strings.Replace(object, "Secret\n", "Secret\ntype: other\n", 1))
@@ -218,67 +165,6 @@ func TestObjectsAreInTheOrderOfTheirFiles(t *testing.T) {
 	want := []string{"Pod ", "Secret -inline-files", "Secret -pull", "Secret -pull-2", "PersistentVolumeClaim claim-1", "PersistentVolumeClaim more"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
-	}
-}
-
-// TestCollisionsOfCapabilities has names of a request that only some requests
-// may not use: those of the inline files and of docker.
-func TestCollisionsOfCapabilities(t *testing.T) {
-	const volume = "{main: {image: a, inline_file_mounts: [{path: /a}]}, inline_files: {/a: YQ==}, volumes: [{name: v, kind: 1}, {name: inline-files, kind: 1}]}"
-	const names = "{main: {image: a, name: docker-daemon, env: [{name: A, value: b}, {name: DOCKER_HOST, value: c}]}, volumes: [{name: docker-data, kind: 1}, {name: docker-tun, kind: 2}]}"
-	rootless, privileged := &catalog.Plan{Docker: catalog.DockerRootless}, &catalog.Plan{Docker: catalog.DockerPrivileged}
-	for name, c := range map[string]struct {
-		request string
-		plan    *catalog.Plan
-		want    []string
-	}{
-		"inline files":          {volume, noPlan, []string{"duplicate_volume_name volumes[1].name"}},
-		"without inline files":  {"{main: {image: a}, volumes: [{name: inline-files, kind: 1}]}", noPlan, nil},
-		"without docker":        {names, noPlan, nil},
-		"docker, rootless":      {names, rootless, []string{"duplicate_volume_name volumes[0].name", "duplicate_volume_name volumes[1].name", "duplicate_container_name main.name", "duplicate_env_name main.env"}},
-		"docker, privileged":    {names, privileged, []string{"duplicate_volume_name volumes[0].name", "duplicate_container_name main.name", "duplicate_env_name main.env"}},
-		"a sidecar's variable":  {"{main: {image: a}, sidecars: [{image: a, env: [{name: DOCKER_HOST, value: b}]}]}", rootless, nil},
-		"an init container":     {"{main: {image: a}, init_containers: [{image: a, name: docker-daemon}]}", rootless, []string{"duplicate_container_name init_containers[0].name"}},
-		"a native sidecar's":    {"{main: {image: a}, init_containers: [{image: a}, {image: a, name: docker-daemon, additional_properties: {restart_policy: Always}}]}", rootless, []string{"duplicate_container_name init_containers[1].name"}},
-		"a volume of some name": {"{main: {image: a, mounts: [{volume: docker, mount_path: /var/lib/docker}]}, volumes: [{name: docker, kind: 1}]}", privileged, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := shipped(t).Render(specOf(t, c.request), c.plan, settings)
-			var got []string
-			var refused *workload.Error
-			switch {
-			case errors.As(err, &refused):
-				for _, v := range refused.Violations {
-					got = append(got, v.Token+" "+v.Field)
-				}
-			case err != nil:
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("violations (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestCollisionOfAnInlineFile: a template mounts what the request has as a file.
-func TestCollisionOfAnInlineFile(t *testing.T) {
-	set := compile(t, map[string]string{"pod.yaml": strings.Replace(podWith(""), "busybox\n", `busybox
-    volumeMounts:
-    - {name: mine, mountPath: /etc/a}
-    {{- toYaml (index .Containers 0).Mounts | nindent 4 }}
-`, 1)})
-	_, err := set.Render(specOf(t, withObjects), noPlan, settings)
-	var refused *workload.Error
-	if !errors.As(err, &refused) || refused.Kind != workload.InvalidArgument || len(refused.Violations) != 1 {
-		t.Fatalf("the error is %v", err)
-	}
-	v := refused.Violations[0]
-	if v.Field != "main.inline_file_mounts[0].path" || v.Token != "duplicate_mount_path" {
-		t.Errorf("the violation is %+v", v)
-	}
-	if !strings.Contains(v.Message, "(pod.yaml:10 and pod.yaml:11)") {
-		t.Errorf("the message does not name both places: %s", v.Message)
 	}
 }
 

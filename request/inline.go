@@ -49,6 +49,13 @@ func (p *parser) checkInlineMounts(field string, c *workload.Container, files ma
 		}
 		taken[file], mounted[file] = at, true
 	}
+	for _, file := range c.InlineFiles {
+		for _, mount := range sortedKeys(taken) {
+			if strings.HasPrefix(mount, file+"/") {
+				p.fault(taken[file]+".path", "mount_below_inline_file", "%s mounts at %q, below a file", taken[mount], mount)
+			}
+		}
+	}
 }
 
 // isFilePath reports whether s names a file so that no other spelling does, and

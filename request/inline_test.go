@@ -49,6 +49,15 @@ func TestInlineFilesRefuses(t *testing.T) {
 			`{main: {image: a, mounts: [{volume: w, mount_path: /a/}], inline_file_mounts: [{path: /a}]}, inline_files: {/a: YQ==}` + volume + `}`,
 			[]string{"duplicate_mount_path main.inline_file_mounts[0].path"},
 		},
+		"a volume below it": {
+			`{main: {image: a, mounts: [{volume: w, mount_path: /a/b}], inline_file_mounts: [{path: /a}]}, inline_files: {/a: YQ==}` + volume + `}`,
+			[]string{"mount_below_inline_file main.inline_file_mounts[0].path"},
+		},
+		"a file below it": {
+			`{main: {image: a, inline_file_mounts: [{path: /a/b/c}, {path: /a}]}, inline_files: {/a: YQ==, /a/b/c: YQ==}}`,
+			[]string{"mount_below_inline_file main.inline_file_mounts[1].path"},
+		},
+		"a file beside it":    {`{main: {image: a, inline_file_mounts: [{path: /a}, {path: /ab}]}, inline_files: {/a: YQ==, /ab: YQ==}}`, nil},
 		"inside a volume":     {`{main: {image: a, mounts: [{volume: w, mount_path: /a}], inline_file_mounts: [{path: /a/b}]}, inline_files: {/a/b: YQ==}` + volume + `}`, nil},
 		"a volume of another": {`{main: {image: a, mounts: [{volume: w, mount_path: /a}]}, sidecars: [{image: a, inline_file_mounts: [{path: /a}]}], inline_files: {/a: YQ==}` + volume + `}`, nil},
 		"twice": {

@@ -168,28 +168,6 @@ func names(objects []*unstructured.Unstructured) (names []string) {
 	return names
 }
 
-// TestStartRefusesWhatItCannotDo rather than doing less.
-func TestStartRefusesWhatItCannotDo(t *testing.T) {
-	rich := requesttest.Rich(t)
-	f := &fake{}
-	client, _, _ := serve(t, f)
-	_, err := client.StartWorkload(context.Background(), rich)
-	a := answerOf(t, err)
-	if a.Code != codes.InvalidArgument || len(f.started) > 0 {
-		t.Errorf("it is %v, and %d Pods were written", err, len(f.started))
-	}
-	for _, field := range []string{"flavor", "capabilities", "inline_files", "image_pull_credentials", "volumes[1].kind",
-		"main.required_capabilities", "sidecars[0].inline_file_mounts", "init_containers[0].resources"} {
-		found := false
-		for _, got := range a.Fields {
-			found = found || strings.HasPrefix(got, field+" ")
-		}
-		if !found {
-			t.Errorf("%s is not among %q", field, a.Fields)
-		}
-	}
-}
-
 // TestUnknownWorkloads are NotFound in every call, also if the id can be none.
 func TestUnknownWorkloads(t *testing.T) {
 	f := &fake{err: workload.NoSuchWorkload(id)}

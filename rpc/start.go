@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,9 +14,6 @@ import (
 func (s *Server) StartWorkload(ctx context.Context, req *runnerv1.StartWorkloadRequest) (*runnerv1.StartWorkloadResponse, error) {
 	spec, manifests, err := s.renderer.Render(req)
 	if err != nil {
-		return nil, err
-	}
-	if err := unsupported(spec); err != nil {
 		return nil, err
 	}
 	written, err := s.applier.Start(ctx, manifests.Pod, manifests.Owned, manifests.Claims)
@@ -68,30 +64,4 @@ func containersOf(pod *unstructured.Unstructured, list string) []map[string]any 
 		out[i], _ = item.(map[string]any)
 	}
 	return out
-}
-
-// unsupported refuses the parts of a request that are not rendered yet, rather
-// than starting something less than was asked for.
-func unsupported(spec *workload.Spec) error {
-	var faults []workload.Violation
-	refuse := func(present bool, field string) {
-		if present {
-			faults = append(faults, workload.Violation{
-				Field: field, Token: "not_supported", Message: "this version of the runner does not support it",
-			})
-		}
-	}
-	refuse(spec.Flavor != "", "flavor")
-	refuse(len(spec.Capabilities) > 0, "capabilities")
-	refuse(len(spec.InlineFiles) > 0, "inline_files")
-	refuse(len(spec.PullCredentials) > 0, "image_pull_credentials")
-	for i, v := range spec.Volumes {
-		refuse(v.Kind == workload.Named, fmt.Sprintf("volumes[%d].kind", i))
-	}
-	for field, c := range spec.Containers() {
-		refuse(len(c.Capabilities) > 0, field+".required_capabilities")
-		refuse(len(c.InlineFiles) > 0, field+".inline_file_mounts")
-		refuse(c.Resources != nil, field+".resources")
-	}
-	return workload.Invalid(faults)
 }
