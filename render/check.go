@@ -79,7 +79,12 @@ const (
 func duplicates(pod map[string]any) []duplicate {
 	spec := mapAt(pod, "spec")
 	var found []duplicate
-	seen := map[string]fieldPath{}
+	// where an entry is: its list, and its place there
+	type place struct {
+		list []any
+		i    int
+	}
+	seen := map[string]place{}
 	unique := func(list listName, container string, items any, at ...any) {
 		field := "name"
 		if list == listMounts {
@@ -90,12 +95,12 @@ func duplicates(pod map[string]any) []duplicate {
 			if list == listMounts {
 				key = path.Clean(key)
 			}
-			here := slices.Concat(fieldPath{"spec"}, at, fieldPath{i, field})
-			if first := seen[key]; first != nil {
-				found = append(found, duplicate{list, container, key, here, first})
+			if first, twice := seen[key]; twice {
+				pathOf := func(p place) fieldPath { return slices.Concat(fieldPath{"spec"}, p.list, fieldPath{p.i, field}) }
+				found = append(found, duplicate{list, container, key, pathOf(place{at, i}), pathOf(first)})
 				continue
 			}
-			seen[key] = here
+			seen[key] = place{at, i}
 		}
 	}
 	unique(listVolumes, "", spec["volumes"], "volumes")

@@ -62,7 +62,9 @@ func (r *references) volume(v map[string]any, at fieldPath) {
 
 func (r *references) container(c map[string]any, at fieldPath) {
 	for i, e := range entries(c["env"]) {
-		r.secret(mapAt(mapAt(e, "valueFrom"), "secretKeyRef"), "name", at.then("env", i, "valueFrom", "secretKeyRef"))
+		if from := mapAt(e, "valueFrom"); from != nil { // which few have
+			r.secret(mapAt(from, "secretKeyRef"), "name", at.then("env", i, "valueFrom", "secretKeyRef"))
+		}
 	}
 	for i, e := range entries(c["envFrom"]) {
 		r.secret(mapAt(e, "secretRef"), "name", at.then("envFrom", i, "secretRef"))
@@ -71,5 +73,6 @@ func (r *references) container(c map[string]any, at fieldPath) {
 
 // owns reports whether name is that of an object of this workload.
 func (in *Input) owns(name string) bool {
-	return name == in.Name || strings.HasPrefix(name, in.Name+"-")
+	rest, ok := strings.CutPrefix(name, in.Name)
+	return ok && (rest == "" || rest[0] == '-')
 }
