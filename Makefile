@@ -28,7 +28,7 @@ demo: build cluster-up
 endif
 
 .PHONY: test
-test: unit cluster-up e2e ## Run every test: unit, golden, then e2e on the devcluster
+test: unit cluster-up engine-image e2e ## Run every test: unit, golden, then e2e on the devcluster
 
 .PHONY: unit
 unit: ## Run the tests that need no cluster, golden cases among them
@@ -39,6 +39,11 @@ unit: ## Run the tests that need no cluster, golden cases among them
 .PHONY: e2e
 e2e: ## Run the tests on the cluster that is up
 	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m ./e2e -audit-log "$(AUDIT_LOG)"
+
+# Made of Debian's packages, which not every machine can get.
+.PHONY: engine-image
+engine-image: ## Give the devcluster the image of a Docker engine, once
+	@$(CLUSTER) image dind || echo "There is no image of a Docker engine. The tests that need it skip, and say so."
 
 .PHONY: bench
 bench: cluster-up ## Measure speed, as a ratio to bare client-go where there is one

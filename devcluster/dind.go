@@ -28,19 +28,21 @@ func runImage(ctx context.Context, s settings, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"apt-get", "dpkg", "chroot", "tar"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Errorf("the image is made of Debian packages: %w", err)
+	if _, err := os.Stat(dindTarball(s)); err != nil { // what was made is kept
+		if err := makeDind(ctx, s); err != nil {
+			return fmt.Errorf("making the image %s: %w", dindRef, err)
 		}
-	}
-	if err := makeDind(ctx, s); err != nil {
-		return fmt.Errorf("making the image %s: %w", dindRef, err)
 	}
 	fmt.Println("pushing", dindRef)
 	return quietly(s.bin("tools"), pushArgs(dindTarball(s), dindRef, i.Settings.hostMirror())...)
 }
 
 func makeDind(ctx context.Context, s settings) error {
+	for _, name := range []string{"apt-get", "dpkg", "chroot", "tar"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("it is made of Debian packages: %w", err)
+		}
+	}
 	work, err := os.MkdirTemp(s.path("data"), "dind-")
 	if err != nil {
 		return err
