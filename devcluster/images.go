@@ -25,7 +25,10 @@ func baseImages(s settings) []imageSpec {
 			func(w io.Writer) error { return pauseLayer(w, s.bin("pause")) },
 			[]string{"devcluster.local/pause:1"}},
 		{"busybox.tar", []string{"-cmd", "sh"}, busyboxLayer,
-			[]string{"busybox:latest", privateAddr + "/private/busybox:latest"}},
+			[]string{"busybox:latest"}},
+		// One of its own, or the kubelet shows either name for both.
+		{"private.tar", []string{"-cmd", "sh", "-env", "REGISTRY=private"}, busyboxLayer,
+			[]string{privateAddr + "/private/busybox:latest"}},
 		{"nonroot.tar", []string{"-cmd", "sh", "-user", "12345:12345"}, busyboxLayer, []string{"busybox:nonroot"}},
 	}
 }
