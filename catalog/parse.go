@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,11 +23,18 @@ var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 // its lines. A catalog with faults is not to be used.
 func Parse(data []byte) (*Catalog, []Fault) {
 	c, r := &Catalog{}, &reader{}
-	var doc yaml.Node
-	switch err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); {
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	switch err := documents.Decode(&doc); {
 	case errors.Is(err, io.EOF):
 		return c, nil // an empty catalog offers nothing
 	case err != nil:
+		return c, []Fault{syntaxFault(err)}
+	}
+	switch err := documents.Decode(&second); {
+	case err == nil:
+		r.fault(&second, "file", "holds a second document")
+	case !errors.Is(err, io.EOF):
 		return c, []Fault{syntaxFault(err)}
 	}
 	r.mapping(doc.Content[0], "", fields{
@@ -71,6 +79,9 @@ func syntaxFault(err error) Fault {
 // named checks that the entries of a list have unique names of the right form,
 // and that at most one is the default.
 func (r *reader) named(list *yaml.Node, path string, entry func(i int) (name string, isDefault bool)) {
+	if list.Kind != yaml.SequenceNode {
+		return // no entry was read
+	}
 	seen, defaultName := map[string]int{}, ""
 	for i, n := range list.Content {
 		name, isDefault := entry(i)
@@ -113,8 +124,8 @@ func (r *reader) flavor(n *yaml.Node, path string) Flavor {
 		"supplementalGroups": func(n *yaml.Node, path string) {
 			r.list(n, path, func(n *yaml.Node, path string) {
 				group := r.number(n, path)
-				if group < 0 {
-					r.fault(n, path, "must not be below zero")
+				if group < 0 || group > math.MaxInt32 {
+					r.fault(n, path, "must be from 0 to %d", math.MaxInt32)
 				}
 				f.SupplementalGroups = append(f.SupplementalGroups, group)
 			})
@@ -137,9 +148,9 @@ func (r *reader) storageClass(n *yaml.Node, path string) StorageClass {
 func (r *reader) toleration(n *yaml.Node, path string) Toleration {
 	var t Toleration
 	r.mapping(n, path, fields{
-		"key":      r.text(&t.Key),
+		"key":      r.valid(&t.Key, isTaintKey, "the key of a taint"),
 		"operator": r.oneOf(&t.Operator, "Exists", "Equal"),
-		"value":    r.text(&t.Value),
+		"value":    r.valid(&t.Value, isLabelValue, "the value of a taint"),
 		"effect":   r.oneOf(&t.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute"),
 		"tolerationSeconds": func(n *yaml.Node, path string) {
 			seconds := r.number(n, path)
@@ -186,13 +197,24 @@ func (r *reader) quantity(to *string) func(*yaml.Node, string) {
 
 // object reads the name of a Kubernetes object.
 func (r *reader) object(to *string) func(*yaml.Node, string) {
+	isName := func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
+	return r.valid(to, isName, "the name of a Kubernetes object")
+}
+
+// valid reads text of which ok is true, which makes it what is wanted.
+func (r *reader) valid(to *string, ok func(string) bool, wanted string) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.text(to)(n, path)
-		if len(validation.IsDNS1123Subdomain(*to)) > 0 {
-			r.fault(n, path, "%q is not the name of a Kubernetes object", *to)
+		if !ok(*to) {
+			r.fault(n, path, "%q is not %s", *to, wanted)
 		}
 	}
 }
+
+// isTaintKey takes an empty key, which stands for all.
+func isTaintKey(s string) bool { return s == "" || len(validation.IsQualifiedName(s)) == 0 }
+
+func isLabelValue(s string) bool { return len(validation.IsValidLabelValue(s)) == 0 }
 
 func (r *reader) oneOf(to *string, values ...string) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
@@ -204,16 +226,24 @@ func (r *reader) oneOf(to *string, values ...string) func(*yaml.Node, string) {
 }
 
 func (r *reader) checkLabel(n *yaml.Node, path, key, value string) {
-	if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+	if len(validation.IsQualifiedName(key)) > 0 || !isLabelValue(value) {
 		r.fault(n, path, "%q is no label", key+"="+value)
 	}
 }
 
 func (r *reader) checkDevice(n *yaml.Node, path, key, value string) {
-	if len(validation.IsQualifiedName(key)) > 0 || !strings.Contains(key, "/") {
+	if !isExtendedResource(key) {
 		r.fault(n, path, "%q is not the name of an extended resource such as nvidia.com/gpu", key)
 	}
 	if q, ok := quantity.Parse(value); !ok || q.Sign() <= 0 || q.Value()*1000 != q.MilliValue() {
 		r.fault(n, path, "%q is not a whole number above zero", value)
 	}
+}
+
+// isExtendedResource is IsExtendedResourceName of Kubernetes
+// (pkg/apis/core/v1/helper), which also asks for the name of its quota.
+func isExtendedResource(name string) bool {
+	const ofQuota = "requests."
+	return strings.Contains(name, "/") && !strings.Contains(name, "kubernetes.io/") && !strings.HasPrefix(name, ofQuota) &&
+		len(validation.IsQualifiedName(ofQuota+name)) == 0
 }

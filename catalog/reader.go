@@ -72,7 +72,7 @@ func camel(key string) string {
 // list reads each item of n; an empty value is an empty list.
 func (r *reader) list(n *yaml.Node, path string, item func(n *yaml.Node, path string)) {
 	if n.Kind != yaml.SequenceNode {
-		if n.ShortTag() != "!!null" {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!null" {
 			r.fault(n, path, "must be a list")
 		}
 		return

@@ -78,7 +78,13 @@ type resolver struct {
 	violations []workload.Violation
 }
 
+// maxViolations bounds an answer, as that of package request does.
+const maxViolations = 50
+
 func (r *resolver) refuse(field, token, format string, args ...any) {
+	if len(r.violations) == maxViolations {
+		return
+	}
 	r.violations = append(r.violations, workload.Violation{Field: field, Token: token, Message: fmt.Sprintf(format, args...)})
 }
 

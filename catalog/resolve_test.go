@@ -243,6 +243,16 @@ func TestResolveFindsEverything(t *testing.T) {
 		"capability_not_allowed main.required_capabilities[0]")
 }
 
+// TestRefusalsAreBounded: an answer has room for some.
+func TestRefusalsAreBounded(t *testing.T) {
+	for n, want := range map[int]int{49: 49, 50: 50, 51: 50, 1000: 50} {
+		_, faults := someCatalog().Resolve(&workload.Spec{Capabilities: slices.Repeat([]string{"teleport"}, n)}, someOffer())
+		if len(faults) != want {
+			t.Errorf("of %d it names %d", n, len(faults))
+		}
+	}
+}
+
 func TestAvailable(t *testing.T) {
 	for name, c := range map[string]struct {
 		declared []string

@@ -35,21 +35,24 @@ func (c *Config) check() error {
 	_, levelErr := logrus.ParseLevel(c.Log.Level)
 	require(levelErr == nil, "log.level", "is none of trace, debug, info, warn, error")
 	require(slices.Contains([]string{"text", "json"}, c.Log.Format), "log.format", "is neither text nor json")
-	require(c.Workload.FSGroup > 0, "workload.fs_group", "must be above zero")
+	require(c.Workload.FSGroup > 0 && c.Workload.FSGroup <= maxID, "workload.fs_group", "must be from 1 to 2147483647")
+	require(c.Volumes.StorageClass == "" || len(validation.IsDNS1123Subdomain(c.Volumes.StorageClass)) == 0, "volumes.storage_class", "is not the name of a storage class")
 	require(quantity.IsSize(c.Volumes.Size), "volumes.size", "is not a quantity above zero, such as 10Gi")
 	gatewayHost, gatewayOK := splitAddress(c.Gateway.Address)
 	require(gatewayOK && gatewayHost != "", "gateway.address", "is not host:port, such as gateway:8080")
 	for _, name := range slices.Sorted(maps.Keys(c.Capabilities.Implementations)) {
-		known := implementations()[name]
-		require(slices.Contains(known, c.Capabilities.Implementations[name]), "capabilities.implementations["+name+"]", "is none of "+strings.Join(known, ", "))
+		known, key := implementations()[name], "capabilities.implementations["+name+"]"
+		require(len(known) > 0, key, "is not a capability with implementations; docker is")
+		require(len(known) == 0 || slices.Contains(known, c.Capabilities.Implementations[name]), key, "is none of "+strings.Join(known, ", "))
 	}
 	require(isImage(c.Capabilities.DockerImage), "capabilities.docker_image", "is not an image reference")
 	require(isImage(c.Capabilities.DockerRootlessImage), "capabilities.docker_rootless_image", "is not an image reference")
 	require(slices.Contains([]string{ProfileDefault, ProfileRestricted}, c.Security.Profile), "security.profile", "is neither default nor restricted")
 	for _, name := range c.Security.AllowedCapabilities {
 		require(linuxCapability.MatchString(name), "security.allowed_capabilities", "has an entry that is not a Linux capability such as NET_ADMIN")
+		require(!strings.HasPrefix(name, "CAP_"), "security.allowed_capabilities", "has an entry that starts with CAP_; Kubernetes' names are without, such as NET_ADMIN")
 	}
-	require(c.Security.RunAsUser >= 0, "security.run_as_user", "must not be below zero")
+	require(c.Security.RunAsUser >= 0 && c.Security.RunAsUser <= maxID, "security.run_as_user", "must be from 0 to 2147483647")
 	for _, cidr := range c.NetworkPolicy.EgressCIDRs {
 		prefix, err := netip.ParsePrefix(cidr)
 		require(err == nil && prefix == prefix.Masked(), "network_policy.egress_cidrs", "has an entry that is not a network such as 10.0.0.0/8")
@@ -58,6 +61,9 @@ func (c *Config) check() error {
 	require(c.Ziti.EnrollmentTimeout > 0, "ziti.enrollment_timeout", "must be above zero")
 	return errors.Join(problems...)
 }
+
+// maxID is the largest user or group id that Kubernetes takes.
+const maxID = math.MaxInt32
 
 var linuxCapability = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,31}$`)
 

@@ -28,7 +28,7 @@ func values() map[string]struct {
 		"kube.burst":              {[3]string{"1", "2", "3"}, func(c Config) any { return c.Kube.Burst }, [3]any{1, 2, 3}},
 		"log.level":               text("debug", "warn", "error", func(c Config) any { return c.Log.Level }),
 		"log.format":              text("json", "text", "json", func(c Config) any { return c.Log.Format }),
-		"workload.fs_group":       {[3]string{"1", "2", "4294967294"}, func(c Config) any { return c.Workload.FSGroup }, [3]any{int64(1), int64(2), int64(4294967294)}},
+		"workload.fs_group":       {[3]string{"1", "2", "2147483647"}, func(c Config) any { return c.Workload.FSGroup }, [3]any{int64(1), int64(2), int64(2147483647)}},
 		"catalog.path":            text("/a", "/b", "/c", func(c Config) any { return c.Catalog.Path }),
 		"volumes.storage_class":   text("a", "b", "c", func(c Config) any { return c.Volumes.StorageClass }),
 		"volumes.size":            text("1Gi", "2Gi", "3Gi", func(c Config) any { return c.Volumes.Size }),
@@ -49,7 +49,7 @@ func values() map[string]struct {
 			func(c Config) any { return c.Security.AllowedCapabilities },
 			[3]any{[]string{"NET_RAW", "KILL"}, []string{"NET_ADMIN"}, []string{"A_B", "C_D"}},
 		},
-		"security.run_as_user":   {[3]string{"1", "0", "4294967294"}, func(c Config) any { return c.Security.RunAsUser }, [3]any{int64(1), int64(0), int64(4294967294)}},
+		"security.run_as_user":   {[3]string{"1", "0", "2147483647"}, func(c Config) any { return c.Security.RunAsUser }, [3]any{int64(1), int64(0), int64(2147483647)}},
 		"network_policy.enabled": {[3]string{"true", "false", "1"}, func(c Config) any { return c.NetworkPolicy.Enabled }, [3]any{true, false, true}},
 		"network_policy.egress_cidrs": {
 			[3]string{"[10.0.0.0/8]", "10.0.0.0/8,2001:db8::/32", "0.0.0.0/0"},

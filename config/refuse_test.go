@@ -15,7 +15,8 @@ func TestRefusesBadValues(t *testing.T) {
 		"kube.burst":                         {"0", "-1", "many", "1.5", "1e3", "99999999999999999999"},
 		"log.level":                          {"loud", "2"},
 		"log.format":                         {"xml", "JSON"},
-		"workload.fs_group":                  {"0", "-1", "root", "1.5"},
+		"workload.fs_group":                  {"0", "-1", "root", "1.5", "2147483648"},
+		"volumes.storage_class":              {"A", "a_b", "a b", "-a", "a/b", strings.Repeat("a", 254)},
 		"volumes.size":                       {"0", "-1Gi", "lots", "10GB", "10 Gi", "1e-99999999"},
 		"gateway.address":                    {"nohost", ":8081", "nohost:", "nohost:http", "http://nohost:8081"},
 		"ziti.enabled":                       {"x", "yes", "2", "on"},
@@ -24,8 +25,8 @@ func TestRefusesBadValues(t *testing.T) {
 		"capabilities.docker_image":          {"A:1", "a:", "https://a"},
 		"capabilities.docker_rootless_image": {"A:1", "a:", "https://a"},
 		"security.profile":                   {"none", "Restricted"},
-		"security.allowed_capabilities":      {"net_admin", "NET_ADMIN;KILL", "NET-ADMIN"},
-		"security.run_as_user":               {"-1", "root", "1.5"},
+		"security.allowed_capabilities":      {"net_admin", "NET_ADMIN;KILL", "NET-ADMIN", "CAP_NET_ADMIN", "NET_ADMIN,CAP_KILL"},
+		"security.run_as_user":               {"-1", "root", "1.5", "2147483648"},
 		"network_policy.enabled":             {"x", "yes", "2"},
 		"network_policy.egress_cidrs":        {"11.0.0.0", "10.0.0.1/8", "a/8", "10.0.0.0/33"},
 	} {
@@ -36,6 +37,21 @@ func TestRefusesBadValues(t *testing.T) {
 					wantNamed(t, place, err, key, value)
 				}
 			})
+		}
+	}
+}
+
+// TestSaysWhatImplementations: a capability that has none is told from a wrong
+// one of docker.
+func TestSaysWhatImplementations(t *testing.T) {
+	for value, want := range map[string]string{
+		`{"compute-resources":"x"}`: "[compute-resources] (environment CAPABILITY_IMPLEMENTATIONS) is not a capability with implementations",
+		`{"gpu":"x"}`:               "[gpu] (environment CAPABILITY_IMPLEMENTATIONS) is not a capability with implementations",
+		`{"docker":"podman"}`:       "[docker] (environment CAPABILITY_IMPLEMENTATIONS) is none of rootless, privileged,",
+	} {
+		_, err := load(t, made{inEnv: {"capabilities.implementations": value}})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "CAPABILITY_IMPLEMENTATIONS") != 1 {
+			t.Errorf("of %s the error is %v", value, err)
 		}
 	}
 }
@@ -161,5 +177,5 @@ func TestErrorsHoldNoToken(t *testing.T) {
 
 // anyText are settings without a wrong value.
 func anyText(key string) bool {
-	return key == "kube.kubeconfig" || key == "catalog.path" || key == "volumes.storage_class"
+	return key == "kube.kubeconfig" || key == "catalog.path"
 }

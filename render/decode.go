@@ -170,11 +170,17 @@ func (d *decoder) mapping(n *yaml.Node) (any, error) {
 }
 
 func (d *decoder) add(m map[string]any, at *yaml.Node, name string, v any) error {
-	if _, twice := m[name]; twice {
-		return d.errorf(at.Line, "the key %q is there twice", at.Value)
+	if _, twice := m[name]; !twice {
+		m[name] = v
+		return nil
 	}
-	m[name] = v
-	return nil
+	switch {
+	case at.ShortTag() == "!!merge":
+		return d.errorf(at.Line, "a key of << is there twice")
+	case isPrinted(at):
+		return d.errorf(at.Line, "%s is there twice", printedKey)
+	}
+	return d.errorf(at.Line, "the key %q is there twice", at.Value)
 }
 
 func (d *decoder) key(n *yaml.Node) (string, error) {

@@ -23,12 +23,16 @@ type document struct {
 type documents struct {
 	mu     sync.Mutex
 	byText map[string]*document
+	// bytes are those of all texts. A document has some dozens for each.
+	bytes int
 }
 
-// Bounds of documents. Rarely has a runner more than some dozens of structures.
+// Bounds of documents, in bytes but for the first. Rarely has a runner more than
+// some dozens of structures, of some KiB.
 const (
-	maxDocuments    = 256
-	maxDocumentText = 64 << 10
+	maxDocuments     = 256
+	maxDocumentText  = 64 << 10
+	maxDocumentTexts = 2 << 20
 )
 
 // parse returns the document of a template's output, and if it is not YAML what
@@ -50,10 +54,14 @@ func (d *documents) parse(output string) (*document, error) {
 func (d *documents) keep(output string, doc *document) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.byText == nil || len(d.byText) == maxDocuments {
-		d.byText = map[string]*document{} // those in use come back
+	if _, kept := d.byText[output]; kept {
+		return // by another render meanwhile
+	}
+	if d.byText == nil || len(d.byText) == maxDocuments || d.bytes+len(output) > maxDocumentTexts {
+		d.byText, d.bytes = map[string]*document{}, 0 // those in use come back
 	}
 	d.byText[output] = doc
+	d.bytes += len(output)
 }
 
 func parseDocument(output string) (*document, error) {

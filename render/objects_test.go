@@ -141,6 +141,11 @@ func TestObjectsAreMadeOnce(t *testing.T) {
 	if !strings.HasPrefix(err, "x.yaml:6: a second Secret ") || !strings.Contains(err, "x.yaml:1 makes one") {
 		t.Errorf("the error is %s", err)
 	}
+	// A name can hold a secret.
+	const secretly = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {{ .Name }}-{{ (index (index .Containers 0).Env 0).Value }}\n"
+	if err := objectsError(t, secretly+"---\n"+secretly); !strings.HasPrefix(err, "x.yaml:6: a second Secret ") {
+		t.Errorf("the error is %s", err)
+	}
 	err = objectsError(t, strings.ReplaceAll("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: CLAIM\n", "CLAIM", "{{ (index .Claims 0).Name }}")+"---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: claim-1}\n")
 	if !strings.HasPrefix(err, "x.yaml:6: a second PersistentVolumeClaim ") {
 		t.Errorf("the error is %s", err)

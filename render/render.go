@@ -70,8 +70,8 @@ func (s *Set) collect(objects []manifest, in *Input) (*Manifests, error) {
 		m := &objects[i]
 		obj := &unstructured.Unstructured{Object: m.object}
 		name := obj.GetKind() + " " + obj.GetName()
-		if first, twice := made[name]; twice {
-			return nil, fmt.Errorf("%s: a second %s; %s makes one already", m.at(nil), name, first)
+		if first, twice := made[name]; twice { // the name can hold a secret
+			return nil, fmt.Errorf("%s: a second %s of its name; %s makes one already", m.at(nil), obj.GetKind(), first)
 		}
 		made[name], out.sources[obj] = m.at(nil), m
 		switch kindOfObject(m.object) {

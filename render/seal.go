@@ -86,8 +86,12 @@ func trespasses(pod map[string]any, mainName string) []fault {
 	}
 	for i, v := range entries(spec["volumes"]) {
 		for j, source := range entries(mapAt(v, "projected")["sources"]) {
-			if source["serviceAccountToken"] != nil {
-				faults = append(faults, fault{fieldPath{"spec", "volumes", i, "projected", "sources", j, "serviceAccountToken"}, noAPI})
+			// There is a signer of client certificates for the API server,
+			// kubernetes.io/kube-apiserver-client-pod; others can be trusted by it.
+			for _, credential := range [...]string{"serviceAccountToken", "podCertificate"} {
+				if source[credential] != nil {
+					faults = append(faults, fault{fieldPath{"spec", "volumes", i, "projected", "sources", j, credential}, noAPI})
+				}
 			}
 		}
 	}

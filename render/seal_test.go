@@ -83,6 +83,8 @@ func TestSealRefuses(t *testing.T) {
 		"a status":               {podWith("status: {phase: Running}\n"), "pod.yaml:9: status "},
 		"a token":                {podWith("  automountServiceAccountToken: true\n"), "pod.yaml:9: spec.automountServiceAccountToken "},
 		"a projected token":      {podWith("  volumes:\n  - name: a\n    projected:\n      sources:\n      - configMap: {name: a}\n      - serviceAccountToken: {path: token}\n"), "pod.yaml:14: spec.volumes[0].projected.sources[1].serviceAccountToken "},
+		"a certificate":          {podWith("  volumes:\n  - name: a\n    projected:\n      sources:\n      - podCertificate: {signerName: kubernetes.io/kube-apiserver-client-pod, keyType: ED25519}\n"), "pod.yaml:13: spec.volumes[0].projected.sources[0].podCertificate "},
+		"another's certificate":  {podWith("  volumes:\n  - name: a\n    projected:\n      sources:\n      - podCertificate: {signerName: example.com/mine, keyType: ED25519}\n"), "pod.yaml:13: spec.volumes[0].projected.sources[0].podCertificate "},
 		"another first":          {strings.ReplaceAll(podWith(""), "name: main", "name: proxy"), "pod.yaml:7: spec.containers[0].name "},
 		"main as the second one": {strings.ReplaceAll(podWith("  - name: main\n"), "  - name: main\n    image", "  - name: proxy\n    image"), "pod.yaml:7: spec.containers[0].name "},
 		"a first one by a value": {strings.ReplaceAll(podWith(""), "name: main", "name: {{ \"proxy\" }}"), "pod.yaml:7: spec.containers[0].name "},

@@ -93,10 +93,13 @@ func (s *shape) misfits(v any) []fault {
 func (s *shape) misfitsOfMap(m map[string]any) []fault {
 	var faults []fault
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if part := s.part(k); part != nil {
+		switch part := s.part(k); {
+		case part == nil:
+			faults = append(faults, fault{fieldPath{freeKey(k)}, "is an unknown field"})
+		case s.kind == reflect.Map:
+			faults = append(faults, below(freeKey(k), part.misfits(m[k]))...)
+		default:
 			faults = append(faults, below(k, part.misfits(m[k]))...)
-		} else {
-			faults = append(faults, fault{fieldPath{k}, "is an unknown field"})
 		}
 	}
 	return faults

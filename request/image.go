@@ -1,10 +1,15 @@
 package request
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/distribution/reference"
 )
+
+// quotable matches what errors may repeat: what stands before an @ that begins
+// no digest, or before a second one, can be a user's name and password.
+var quotable = regexp.MustCompile(`^[^@]*(@sha(256|512):[^@]*)?$`)
 
 // checkImage refuses what no container runtime could pull, before a Pod
 // exists that would wait for it forever.
@@ -22,8 +27,12 @@ func (p *parser) checkImage(field, image string) {
 		return
 	}
 	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil || named.Name() != strings.ToLower(named.Name()) {
+	switch {
+	case err == nil && named.Name() == strings.ToLower(named.Name()):
+	case quotable.MatchString(image):
 		p.fault(field+".image", "invalid_image",
 			"%q is not an image reference such as host:5000/team/name:tag, in lower case", image)
+	default:
+		p.fault(field+".image", "invalid_image", "an image reference has no @ but that of a digest, such as name@sha256:…; credentials go into image_pull_credentials")
 	}
 }

@@ -3,6 +3,8 @@ package request_test
 import (
 	"bytes"
 	"errors"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,8 +59,26 @@ func TestInlineFilesRefuses(t *testing.T) {
 			`{main: {image: a, inline_file_mounts: [{path: /a/b/c}, {path: /a}]}, inline_files: {/a: YQ==, /a/b/c: YQ==}}`,
 			[]string{"mount_below_inline_file main.inline_file_mounts[1].path"},
 		},
-		"a file beside it":    {`{main: {image: a, inline_file_mounts: [{path: /a}, {path: /ab}]}, inline_files: {/a: YQ==, /ab: YQ==}}`, nil},
-		"inside a volume":     {`{main: {image: a, mounts: [{volume: w, mount_path: /a}], inline_file_mounts: [{path: /a/b}]}, inline_files: {/a/b: YQ==}` + volume + `}`, nil},
+		"a file beside it": {`{main: {image: a, inline_file_mounts: [{path: /a}, {path: /ab}]}, inline_files: {/a: YQ==, /ab: YQ==}}`, nil},
+		"inside a volume":  {`{main: {image: a, mounts: [{volume: w, mount_path: /a}], inline_file_mounts: [{path: /a/b}]}, inline_files: {/a/b: YQ==}` + volume + `}`, nil},
+		"below a volume that is read-only": {
+			`{main: {image: a, mounts: [{volume: w, mount_path: /a, read_only: true}], inline_file_mounts: [{path: /ab}, {path: /a/b/c}]}, inline_files: {/ab: YQ==, /a/b/c: YQ==}` + volume + `}`,
+			[]string{"inline_file_below_read_only_mount main.inline_file_mounts[1].path"},
+		},
+		"read-only in another": {
+			`{main: {image: a, mounts: [{volume: w, mount_path: /a}], inline_file_mounts: [{path: /a/b}]}, sidecars: [{image: a, mounts: [{volume: w, mount_path: /a, read_only: true}]}], inline_files: {/a/b: YQ==}` + volume + `}`, nil,
+		},
+		"a volume between": {
+			`{main: {image: a, mounts: [{volume: w, mount_path: /a, read_only: true}, {volume: w, mount_path: /a/b}], inline_file_mounts: [{path: /a/b/c}]}, inline_files: {/a/b/c: YQ==}` + volume + `}`, nil,
+		},
+		"a volume between that is read-only": {
+			`{main: {image: a, mounts: [{volume: w, mount_path: /a}, {volume: w, mount_path: /a/b, read_only: true}], inline_file_mounts: [{path: /a/b/c}]}, inline_files: {/a/b/c: YQ==}` + volume + `}`,
+			[]string{"inline_file_below_read_only_mount main.inline_file_mounts[0].path"},
+		},
+		"a file below a file below it": {
+			`{main: {image: a, inline_file_mounts: [{path: /a/b/c}, {path: /a/b}, {path: /a}]}, inline_files: {/a: YQ==, /a/b: YQ==, /a/b/c: YQ==}}`,
+			[]string{"mount_below_inline_file main.inline_file_mounts[1].path", "mount_below_inline_file main.inline_file_mounts[2].path"},
+		},
 		"a volume of another": {`{main: {image: a, mounts: [{volume: w, mount_path: /a}]}, sidecars: [{image: a, inline_file_mounts: [{path: /a}]}], inline_files: {/a: YQ==}` + volume + `}`, nil},
 		"twice": {
 			`{main: {image: a, inline_file_mounts: [{path: /a}, {path: /a}]}, inline_files: {/a: YQ==}}`,
@@ -74,6 +94,7 @@ func TestInlinePaths(t *testing.T) {
 		"/a": true, "/etc/app/a.conf": true, "/..a": true, "/a b": true, "/é\n": true, "/" + strings.Repeat("a", 300): true,
 		"": false, "a": false, "./a": false, "/": false, "//a": false, "/a/": false, "/a//b": false, "/a/./b": false, "/a/../b": false, "/..": false,
 		"/a:b": false, "/a\x00": false,
+		"/proc": false, "/proc/sys/kernel/hostname": false, "/procs": true, "/etc/proc/x": true, "/sys/x": true, "/dev/x": true,
 	} {
 		t.Run(path, func(t *testing.T) {
 			req := inlineRequest(path, []byte("x"))
@@ -92,6 +113,32 @@ func inlineRequest(path string, content []byte) *runnerv1.StartWorkloadRequest {
 	return &runnerv1.StartWorkloadRequest{
 		Main:        &runnerv1.ContainerSpec{Image: "a", InlineFileMounts: []*runnerv1.InlineFileMount{{Path: path}}},
 		InlineFiles: map[string][]byte{path: content},
+	}
+}
+
+// TestInlineMountsInTime has as many mounts as a container may have, in deep
+// folders. Sorting them for each of them is worth 8 MB.
+func TestInlineMountsInTime(t *testing.T) {
+	deep := "/" + strings.Repeat("a/", 200)
+	c := &runnerv1.ContainerSpec{Image: "a"}
+	req := &runnerv1.StartWorkloadRequest{
+		Main: c, InlineFiles: map[string][]byte{}, Volumes: []*runnerv1.VolumeSpec{{Name: "v", Kind: runnerv1.VolumeKind_VOLUME_KIND_EPHEMERAL}},
+	}
+	for i := range 500 {
+		file := deep + strconv.Itoa(i)
+		req.InlineFiles[file] = nil
+		c.InlineFileMounts = append(c.InlineFileMounts, &runnerv1.InlineFileMount{Path: file})
+		c.Mounts = append(c.Mounts, &runnerv1.VolumeMount{Volume: "v", MountPath: file + "-dir"})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := faults(t, req)
+	runtime.ReadMemStats(&after)
+	if got != nil {
+		t.Errorf("the violations are %v", got)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 5<<20 {
+		t.Errorf("it takes %d bytes", grown)
 	}
 }
 

@@ -40,9 +40,13 @@ func Parse(req *runnerv1.StartWorkloadRequest) (*workload.Spec, error) {
 
 // Read returns the Spec that req asks for and every fault of req. A Spec with
 // faults is only good for finding more of them. An empty workload id is
-// replaced by a random one.
+// replaced by a random one. A request with too many of something is examined no
+// further, and its Spec is empty.
 func Read(req *runnerv1.StartWorkloadRequest) (*workload.Spec, []workload.Violation) {
 	p := &parser{}
+	if !p.isBounded(req) {
+		return &workload.Spec{}, p.violations
+	}
 	spec := p.spec(req)
 	p.validate(spec)
 	spec.Digest = digest(spec)
@@ -142,6 +146,8 @@ func (p *parser) container(field, defaultName string, c *runnerv1.ContainerSpec)
 	return out
 }
 
+// restarts reads what only an init container gives a meaning to. Elsewhere it
+// is one of the properties that are there for templates, and not checked.
 func (p *parser) restarts(field string, c *runnerv1.ContainerSpec) bool {
 	policy, set := c.GetAdditionalProperties()[propRestartPolicy]
 	if set && policy != "Always" {
@@ -218,6 +224,7 @@ func (p *parser) env(field string, env []*runnerv1.EnvVar) []workload.EnvVar {
 				"%q is not a name of letters, digits, '_', '-' and '.' that starts with no digit", beforeValue(e.GetName()))
 		}
 		p.checkNoNUL(index(field, i)+".value", e.GetValue())
+		p.checkLength(index(field, i)+".value", len(e.GetName())+len("=")+len(e.GetValue()), maxString)
 		if first, seen := at[e.GetName()]; seen {
 			out[first].Value = e.GetValue()
 			continue

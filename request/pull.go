@@ -1,6 +1,8 @@
 package request
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"net/url"
 	"strings"
 
@@ -25,6 +27,25 @@ func (p *parser) pullCredential(field string, c *runnerv1.ImagePullCredential) w
 		p.fault(field+".password", "invalid_credential", "a password or token is required, in one line")
 	}
 	return workload.PullCredential{Registry: registry, Username: c.GetUsername(), Password: c.GetPassword()}
+}
+
+// checkPullSecrets refuses more than a Secret holds, as a .dockerconfigjson of
+// all credentials.
+func (p *parser) checkPullSecrets(spec *workload.Spec) {
+	total := len(`{"auths":{}}`)
+	for _, c := range spec.PullCredentials {
+		total += len(`:{"username":,"password":,"auth":""},`) + jsonLength(c.Registry) + jsonLength(c.Username) + jsonLength(c.Password) +
+			base64.StdEncoding.EncodedLen(len(c.Username)+len(":")+len(c.Password))
+	}
+	if total > maxSecret {
+		p.fault("image_pull_credentials", "image_pull_credentials_too_large", "they make %d bytes in all, a Secret holds %d", total, maxSecret)
+	}
+}
+
+// jsonLength is that of text in quotes, with what is escaped.
+func jsonLength(text string) int {
+	quoted, _ := json.Marshal(text) // a string always has a JSON
+	return len(quoted)
 }
 
 // registryKey returns the key under which the kubelet looks for a registry's

@@ -1,12 +1,16 @@
 package request_test
 
 import (
+	"encoding/base64"
+	"sort"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agynio/k8s-runner/catalog"
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/request"
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -108,6 +112,33 @@ func TestCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, faults(t, credential("ghcr.io", c.username, c.password))); diff != "" {
 				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPullSecretSize has credentials of which a Secret is full, as templates
+// see it, and a byte more. Some characters become six, and all are there twice.
+func TestPullSecretSize(t *testing.T) {
+	for name, char := range map[string]string{"as they are": "a", "escaped": "<", "of several bytes": "é"} {
+		t.Run(name, func(t *testing.T) {
+			filled := func(n int) *runnerv1.StartWorkloadRequest {
+				req := credential("ghcr.io", "me", "p")
+				req.ImagePullCredentials = append(req.ImagePullCredentials, &runnerv1.ImagePullCredential{Username: "you", Password: strings.Repeat(char, n)})
+				return req
+			}
+			full := sort.Search(1<<20, func(n int) bool { return faults(t, filled(n+1)) != nil })
+			if diff := cmp.Diff([]string{"image_pull_credentials_too_large image_pull_credentials"}, faults(t, filled(full+1))); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+			spec, err := request.Parse(filled(full))
+			if err != nil {
+				t.Fatal(err)
+			}
+			secrets := render.NewInput(spec, &catalog.Plan{}, render.Settings{}).PullSecrets
+			config, err := base64.StdEncoding.DecodeString(secrets[0].Config)
+			if size := len(config); err != nil || len(secrets) != 1 || size > 1<<20 || size < 1<<20-20 {
+				t.Errorf("of %d Secrets the first has %d bytes (%v)", len(secrets), size, err)
 			}
 		})
 	}

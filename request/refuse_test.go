@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/request"
 )
 
 // TestRefuses has a request for each rule, with every violation that it has.
@@ -71,6 +72,10 @@ func TestRefuses(t *testing.T) {
 				"invalid_mount_path main.mounts[0].mount_path", "invalid_mount_path main.mounts[1].mount_path", "invalid_mount_path main.mounts[2].mount_path",
 				"invalid_mount_path main.mounts[3].mount_path", "invalid_mount_path main.mounts[4].mount_path", "invalid_mount_path main.mounts[5].mount_path",
 			},
+		},
+		"in /proc": {
+			`main: {image: a, mounts: [{volume: w, mount_path: /proc}, {volume: w, mount_path: //proc/x/}, {volume: w, mount_path: /x/../proc/sys}]}` + volumes,
+			[]string{"invalid_mount_path main.mounts[0].mount_path", "invalid_mount_path main.mounts[1].mount_path", "invalid_mount_path main.mounts[2].mount_path"},
 		},
 		"undeclared volume": {`main: {image: a, mounts: [{volume: x, mount_path: /x}]}` + volumes, []string{"undeclared_volume main.mounts[0].volume"}},
 		"volume without a kind": {
@@ -154,6 +159,7 @@ func TestAccepts(t *testing.T) {
 		"odd strings":         `main: {image: a, cmd: ["", " ", "$(X)", "$$", "a\nb", "\ue000"], env: [{name: A, value: "é\x01"}]}`,
 		"odd paths":           `{main: {image: a, working_dir: "/a b\n", mounts: [{volume: w, mount_path: "/a b"}]}, volumes: [{name: w, kind: 1}]}`,
 		"a path in a path":    `{main: {image: a, mounts: [{volume: w, mount_path: /w}, {volume: w, mount_path: /w/x}]}, volumes: [{name: w, kind: 1}]}`,
+		"paths of the system": `{main: {image: a, mounts: [{volume: w, mount_path: /sys/x}, {volume: w, mount_path: /dev/shm}, {volume: w, mount_path: /process}, {volume: w, mount_path: /a/proc}]}, volumes: [{name: w, kind: 1}]}`,
 		"a path in each":      `{main: {image: a, mounts: [{volume: w, mount_path: /w}]}, sidecars: [{image: a, mounts: [{volume: w, mount_path: /w}]}], volumes: [{name: w, kind: 1}]}`,
 		"one claim twice":     `{main: {image: a}, volumes: [{name: w, kind: 2, persistent_name: c}, {name: x, kind: 2, persistent_name: c}]}`,
 		"claim with dots":     `{main: {image: a}, volumes: [{name: w, kind: 2, persistent_name: a.b-c}]}`,
@@ -166,16 +172,63 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
+// TestLongStrings has the longest strings that Linux takes, and a byte more:
+// MAX_ARG_STRLEN and PATH_MAX count the NUL byte that ends one.
+func TestLongStrings(t *testing.T) {
+	const arg, path = 131071, 4095
+	text := func(n int) string { return strings.Repeat("s", n) }
+	slashed := func(n int) string { return "/" + text(n-1) }
+	for name, c := range map[string]struct {
+		most int
+		give func(req *start, n int)
+		want string
+	}{
+		"an argument":       {arg, func(req *start, n int) { req.Main.Cmd = []string{"a", text(n)} }, "main.cmd[1]"},
+		"a variable":        {arg - len("AB="), func(req *start, n int) { req.Main.Env = []*runnerv1.EnvVar{{Name: "AB", Value: text(n)}} }, "main.env[0].value"},
+		"a variable's name": {arg - len("=v"), func(req *start, n int) { req.Main.Env = []*runnerv1.EnvVar{{Name: text(n), Value: "v"}} }, "main.env[0].value"},
+		"an entrypoint":     {path, func(req *start, n int) { req.Main.Entrypoint = text(n) }, "main.entrypoint"},
+		"a directory":       {path, func(req *start, n int) { req.Main.WorkingDir = slashed(n) }, "main.working_dir"},
+		"a mount": {path, func(req *start, n int) {
+			req.Volumes = []*runnerv1.VolumeSpec{{Name: "v", Kind: runnerv1.VolumeKind_VOLUME_KIND_EPHEMERAL}}
+			req.Main.Mounts = []*runnerv1.VolumeMount{{Volume: "v", MountPath: slashed(n)}}
+		}, "main.mounts[0].mount_path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n, want := range map[int][]string{c.most: nil, c.most + 1: {"string_too_long " + c.want}} {
+				req := &start{Main: &runnerv1.ContainerSpec{Image: "a"}}
+				c.give(req, n)
+				if diff := cmp.Diff(want, faults(t, req)); diff != "" {
+					t.Errorf("of %d bytes, the violations (-want +got):\n%s", n, diff)
+				}
+				if _, err := request.Parse(req); err != nil && strings.Contains(err.Error(), "sss") {
+					t.Errorf("the error repeats it: %.200v", err)
+				}
+			}
+		})
+	}
+	t.Run("an inline file", func(t *testing.T) {
+		for n, want := range map[int][]string{path: nil, path + 1: {"string_too_long inline_files[" + slashed(path+1) + "]"}} {
+			if diff := cmp.Diff(want, faults(t, inlineRequest(slashed(n), nil))); diff != "" {
+				t.Errorf("of %d bytes, the violations (-want +got):\n%s", n, diff)
+			}
+		}
+	})
+}
+
 func TestErrorsRepeatNoSecret(t *testing.T) {
 	const secret = "s3cr3t-value"
 	for name, text := range map[string]string{
-		"env value":      `main: {image: a, env: [{name: A, value: "s3cr3t-value\0"}]}`,
-		"argument":       `main: {image: a, cmd: ["s3cr3t-value\0"]}`,
-		"entrypoint":     `main: {image: a, entrypoint: "s3cr3t-value x"}`,
-		"password":       `{image_pull_credentials: [{password: s3cr3t-value}]}`,
-		"inline file":    `{inline_files: {relative: czNjcjN0LXZhbHVl}}`,
-		"duplicate env":  `main: {env: [{name: A, value: s3cr3t-value}, {name: A, value: s3cr3t-value}]}`,
-		"bad name of it": `main: {image: a, env: [{name: "", value: s3cr3t-value}]}`,
+		"env value":            `main: {image: a, env: [{name: A, value: "s3cr3t-value\0"}]}`,
+		"argument":             `main: {image: a, cmd: ["s3cr3t-value\0"]}`,
+		"entrypoint":           `main: {image: a, entrypoint: "s3cr3t-value x"}`,
+		"password":             `{image_pull_credentials: [{password: s3cr3t-value}]}`,
+		"inline file":          `{inline_files: {relative: czNjcjN0LXZhbHVl}}`,
+		"duplicate env":        `main: {env: [{name: A, value: s3cr3t-value}, {name: A, value: s3cr3t-value}]}`,
+		"user of an image":     `main: {image: "bob:s3cr3t-value@reg/app:1"}`,
+		"user and a digest":    `main: {image: "bob:s3cr3t-value@reg/app@sha256:0"}`,
+		"user like a digest":   `main: {image: "bob@sha256:s3cr3t-value@reg/app"}`,
+		"user of a bad digest": `main: {image: "s3cr3t-value@md5:0"}`,
+		"bad name of it":       `main: {image: a, env: [{name: "", value: s3cr3t-value}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := parseError(t, text)

@@ -21,11 +21,19 @@ const (
 	maxSearchChars = 2048
 )
 
+// Bounds of what Linux takes, in bytes, with the one that ends a string: of an
+// argument or a variable with its name (MAX_ARG_STRLEN, 32 pages), and of a path.
+const (
+	maxString = 128 << 10
+	maxPath   = 4 << 10
+)
+
 func (p *parser) validate(spec *workload.Spec) {
 	p.checkLabels(spec)
 	p.checkVolumes(spec)
 	p.checkDNS(spec)
 	p.checkInlineFiles(spec)
+	p.checkPullSecrets(spec)
 	declared := make(map[string]bool, len(spec.Volumes))
 	for _, v := range spec.Volumes {
 		declared[v.Name] = true
@@ -50,13 +58,16 @@ func (p *parser) checkContainer(field string, c *workload.Container) {
 		p.fault(field+".entrypoint", "invalid_entrypoint", "the entrypoint is one path without white space; arguments go into cmd")
 	}
 	if c.WorkingDir != "" && !path.IsAbs(c.WorkingDir) {
-		p.fault(field+".working_dir", "invalid_working_dir", "%q is not an absolute path", c.WorkingDir)
+		p.fault(field+".working_dir", "invalid_working_dir", "%.100q is not an absolute path", c.WorkingDir)
 	}
 	for i, a := range c.Args {
 		p.checkNoNUL(index(field+".cmd", i), a)
+		p.checkLength(index(field+".cmd", i), len(a), maxString)
 	}
 	p.checkNoNUL(field+".entrypoint", c.Entrypoint)
+	p.checkLength(field+".entrypoint", len(c.Entrypoint), maxPath)
 	p.checkNoNUL(field+".working_dir", c.WorkingDir)
+	p.checkLength(field+".working_dir", len(c.WorkingDir), maxPath)
 }
 
 // checkNoNUL refuses what no process can be given. It never repeats the text,
@@ -67,11 +78,23 @@ func (p *parser) checkNoNUL(field, text string) {
 	}
 }
 
+// checkLength refuses what the kernel does: then no process starts. A variable
+// counts with its name.
+func (p *parser) checkLength(field string, bytes, limit int) {
+	if bytes >= limit {
+		p.fault(field, "string_too_long", "it has %d bytes, Linux takes %d", bytes, limit-1)
+	}
+}
+
 func (p *parser) checkMounts(field string, c *workload.Container, declared map[string]bool) {
 	paths := map[string]string{}
 	for i, m := range c.Mounts {
 		at := index(field+".mounts", i)
 		switch {
+		case len(m.Path) >= maxPath:
+			p.checkLength(at+".mount_path", len(m.Path), maxPath)
+		case isProc(m.Path):
+			p.fault(at+".mount_path", "invalid_mount_path", "%q is the kernel's: nothing can be mounted there", m.Path)
 		case !path.IsAbs(m.Path), strings.ContainsAny(m.Path, ":\x00"), m.Path == "/":
 			p.fault(at+".mount_path", "invalid_mount_path", "%q is not an absolute path below / without a colon", m.Path)
 		case paths[m.Path] != "":
@@ -84,6 +107,10 @@ func (p *parser) checkMounts(field string, c *workload.Container, declared map[s
 		}
 	}
 }
+
+// isProc reports whether a clean path is where container runtimes mount
+// nothing (runc's checkProcMount). Of /sys and /dev they have no such rule.
+func isProc(path string) bool { return path == "/proc" || strings.HasPrefix(path, "/proc/") }
 
 func (p *parser) checkVolumes(spec *workload.Spec) {
 	names, claims := map[string]string{}, map[string]int{}
@@ -148,6 +175,7 @@ func (p *parser) checkDNS(spec *workload.Spec) {
 	servers, searches := spec.DNS.Nameservers, spec.DNS.Searches
 	if len(servers) > maxNameservers {
 		p.fault("dns_config.nameservers", "too_many_nameservers", "%d are given, Kubernetes takes %d", len(servers), maxNameservers)
+		servers = nil
 	}
 	for i, s := range servers {
 		if ip, err := netip.ParseAddr(s); err != nil || ip.Zone() != "" {
@@ -157,8 +185,10 @@ func (p *parser) checkDNS(spec *workload.Spec) {
 	if chars := len(strings.Join(searches, " ")); len(searches) > maxSearches || chars > maxSearchChars {
 		p.fault("dns_config.searches", "too_many_searches", "%d with %d characters are given, Kubernetes takes %d with %d",
 			len(searches), chars, maxSearches, maxSearchChars)
+		searches = nil
 	}
 	for i, s := range searches {
+		// A "." alone is taken from Kubernetes 1.33 on; before, its own answer names the field.
 		if s != "." && len(validation.IsDNS1123Subdomain(strings.TrimSuffix(s, "."))) > 0 {
 			p.fault(index("dns_config.searches", i), "invalid_search", "%q is not a domain name", s)
 		}

@@ -75,16 +75,27 @@ func ShippedCases() (fs.FS, error) {
 	return dir, nil
 }
 
-// Cases returns the names of the folders of root that are cases, sorted.
+// Cases returns the names of the folders of root, sorted, each of which is to be
+// a case. A root that is not there has none.
 func Cases(root fs.FS) ([]string, error) {
-	requests, err := fs.Glob(root, "*/"+RequestFile)
+	folders, err := fs.ReadDir(root, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing the cases: %w", err)
 	}
-	for i, r := range requests {
-		requests[i] = path.Dir(r)
+	var names []string
+	for _, f := range folders {
+		if !f.IsDir() {
+			continue
+		}
+		if _, err := fs.Stat(root, path.Join(f.Name(), RequestFile)); err != nil {
+			return nil, fmt.Errorf("%s is no case: it has no %s", f.Name(), RequestFile)
+		}
+		names = append(names, f.Name())
 	}
-	return requests, nil
+	return names, nil
 }
 
 // Result is what a case renders to: one of its two texts is empty.

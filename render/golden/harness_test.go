@@ -157,16 +157,23 @@ func TestCasesFindsFolders(t *testing.T) {
 	if cases, err := golden.Cases(os.DirFS(dir)); err != nil || len(cases) > 0 {
 		t.Errorf("an empty folder has the cases %v (%v)", cases, err)
 	}
-	for _, name := range []string{"b", "a", "no-case"} {
+	write(t, filepath.Join(dir, "notes.txt"), "no folder\n")
+	for _, name := range []string{"b", "a"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if name != "no-case" {
-			write(t, filepath.Join(dir, name, golden.RequestFile), "# why\n")
-		}
+		write(t, filepath.Join(dir, name, golden.RequestFile), "# why\n")
 	}
 	cases, err := golden.Cases(os.DirFS(dir))
 	if err != nil || !slices.Equal(cases, []string{"a", "b"}) {
+		t.Errorf("the cases are %v (%v)", cases, err)
+	}
+	// One whose file has the wrong name must not be passed over.
+	if err := os.Mkdir(filepath.Join(dir, "c"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "c", "request.yml"), "# why\n")
+	if cases, err := golden.Cases(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), "c is no case") {
 		t.Errorf("the cases are %v (%v)", cases, err)
 	}
 }
