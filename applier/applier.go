@@ -44,7 +44,7 @@ func ours(object *unstructured.Unstructured) bool {
 func (a *Applier) find(ctx context.Context, id string) (*unstructured.Unstructured, error) {
 	name := workload.PodName(id)
 	pod, err := a.pods.Get(ctx, name, metav1.GetOptions{})
-	if err == nil && !ours(pod) || apierrors.IsNotFound(err) {
+	if err == nil && (!ours(pod) || pod.GetLabels()[workload.LabelID] != id) || apierrors.IsNotFound(err) {
 		return nil, workload.NoSuchWorkload(id)
 	}
 	if err != nil {
@@ -53,13 +53,38 @@ func (a *Applier) find(ctx context.Context, id string) (*unstructured.Unstructur
 	return pod, nil
 }
 
-// Delete deletes the Pod of workload id. uid is that of its Pod as reads show
-// it; if it is empty, or no longer right, the cluster is asked for it first.
-// grace is in seconds; nil means the Pod's own. An absent Pod is NotFound, one
-// that is being deleted is no error.
+// Delete deletes the Pod of workload id. uid is that of its Pod as reads show it;
+// if it is empty, or no longer right, the cluster is asked for it. grace is in
+// seconds; nil means the Pod's own. An absent Pod is NotFound, one that is being
+// deleted is no error.
 //
 // The UID keeps the call from a Pod that only has the name of a workload's.
 func (a *Applier) Delete(ctx context.Context, id, uid string, grace *int64) error {
+	return a.change(ctx, id, uid, "deleting", func(name, uid string) error {
+		return a.pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: metav1.NewUIDPreconditions(uid)})
+	})
+}
+
+// Touch notes on the Pod of workload id that it was in use at time at. uid is as
+// Delete has it; an absent Pod is NotFound.
+//
+// The UID keeps an apply from creating what is gone.
+func (a *Applier) Touch(ctx context.Context, id, uid string, at time.Time) error {
+	return a.change(ctx, id, uid, "touching", func(name, uid string) error {
+		note := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": map[string]any{
+				"name": name, "uid": uid,
+				"annotations": map[string]any{workload.AnnotationTouchedAt: at.UTC().Format(time.RFC3339Nano)},
+			},
+		}}
+		_, err := a.pods.Apply(ctx, name, note, metav1.ApplyOptions{FieldManager: workload.FieldManager, Force: true})
+		return err
+	})
+}
+
+// change calls write with the name and the UID of the Pod of workload id.
+func (a *Applier) change(ctx context.Context, id, uid, doing string, write func(name, uid string) error) error {
 	name := workload.PodName(id)
 	for tries := 1; ; tries++ {
 		if uid == "" {
@@ -69,35 +94,25 @@ func (a *Applier) Delete(ctx context.Context, id, uid string, grace *int64) erro
 			}
 			uid = string(pod.GetUID())
 		}
-		err := a.pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: metav1.NewUIDPreconditions(uid)})
+		err := write(name, uid)
 		if apierrors.IsNotFound(err) {
 			return workload.NoSuchWorkload(id)
 		}
-		if !apierrors.IsConflict(err) || tries == maxTries {
-			return a.explain(err, "deleting", name)
+		if !conflict(err) || tries == maxTries {
+			return a.explain(err, doing, name)
 		}
-		uid = "" // another Pod has the name now
+		uid = "" // the name is another Pod's or nobody's now, or somebody else wrote at the same time
 	}
 }
 
-// Touch notes on the Pod of workload id that it was in use at time at. If the
-// Pod with this UID is no longer there, it is NotFound.
-func (a *Applier) Touch(ctx context.Context, id, uid string, at time.Time) error {
-	name := workload.PodName(id)
-	// The UID keeps an apply from creating what is gone.
-	note := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{
-			"name": name, "uid": uid,
-			"annotations": map[string]any{workload.AnnotationTouchedAt: at.UTC().Format(time.RFC3339Nano)},
-		},
-	}}
-	_, err := a.pods.Apply(ctx, name, note, metav1.ApplyOptions{FieldManager: workload.FieldManager, Force: true})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return workload.NoSuchWorkload(id)
-	}
-	return a.explain(err, "touching", name)
+// conflict reports whether a write was meant for another object, or for another
+// version of it.
+func conflict(err error) bool {
+	return (apierrors.IsConflict(err) || otherUID(err)) && refuser(err) == "" && len(conflicting(err)) == 0
 }
+
+// otherUID is what the server says of a patch for another object.
+func otherUID(err error) bool { return apierrors.IsInvalid(err) && causes(err) == "metadata.uid" }
 
 // exactly is the condition that object is still the one that was read.
 func exactly(uid types.UID, version string) *metav1.Preconditions {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -28,7 +29,7 @@ func pod(digest string, change ...func(*unstructured.Unstructured)) *unstructure
 	p.SetName("workload-" + id)
 	p.SetNamespace("workloads")
 	p.SetAnnotations(map[string]string{"agyn.io/request-digest": digest})
-	p.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "k8s-runner"})
+	p.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "k8s-runner", "agyn.io/workload-id": id})
 	for _, c := range change {
 		c(p)
 	}
@@ -104,10 +105,15 @@ func wantVerdict(t *testing.T, err error, want verdict) {
 }
 
 func TestStartWhileThePodGoes(t *testing.T) {
-	a, client := cluster()
-	answers(client, "create", "pods", apierrors.NewAlreadyExists(podsResource(), "workload-"+id))
-	_, err := a.Start(context.Background(), pod("digest"), nil, nil) // there at first, and then not
-	wantVerdict(t, err, verdict{workload.Unavailable, "changed_meanwhile", time.Second})
+	for times, want := range map[int]verdict{
+		maxStarts - 1: {},
+		maxStarts:     {workload.Unavailable, "changed_meanwhile", time.Second},
+	} {
+		a, client := cluster()
+		failing(client, times, apierrors.NewAlreadyExists(podsResource(), "workload-"+id))
+		_, err := a.Start(context.Background(), pod("digest"), nil, nil) // there at first, and then not
+		wantVerdict(t, err, want)
+	}
 }
 
 func TestStartExplains(t *testing.T) {
@@ -160,6 +166,9 @@ func TestDeleteOfWhatReadsDoNotShow(t *testing.T) {
 	}{
 		"the runner's":    {pod("digest", withUID), verdict{}},
 		"of someone else": {pod("digest", withUID, foreign), absent},
+		"without an id": {pod("digest", withUID, func(p *unstructured.Unstructured) {
+			p.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "k8s-runner"})
+		}), absent},
 	} {
 		for _, uid := range []string{"", "of-an-earlier-Pod"} {
 			t.Run(name+" "+uid, func(t *testing.T) {
@@ -182,9 +191,10 @@ func TestTouch(t *testing.T) {
 	a, client := cluster()
 	var sent map[string]any
 	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		patch := action.(clienttesting.PatchAction)
-		if patch.GetPatchType() != types.ApplyPatchType || patch.GetName() != "workload-"+id {
-			t.Errorf("it is %v", patch)
+		patch := action.(clienttesting.PatchActionImpl)
+		// What somebody else has noted there is the runner's all the same.
+		if patch.GetPatchType() != types.ApplyPatchType || patch.GetName() != "workload-"+id || !*patch.PatchOptions.Force || patch.PatchOptions.FieldManager != "k8s-runner" {
+			t.Errorf("it is %+v", patch)
 		}
 		return true, pod("digest"), json.Unmarshal(patch.GetPatch(), &sent)
 	})
@@ -198,20 +208,65 @@ func TestTouch(t *testing.T) {
 	if diff := cmp.Diff(want, sent); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if n := len(client.Actions()); n != 1 {
+		t.Errorf("it takes %d requests", n)
+	}
 }
 
-func TestTouchOfWhatIsGone(t *testing.T) {
-	for name, err := range map[string]error{
-		"the Pod":  apierrors.NewNotFound(podsResource(), "workload-"+id),
-		"this UID": apierrors.NewConflict(podsResource(), "workload-"+id, errors.New("uid mismatch")),
+// The API server's words for a Pod that is gone, for one that has another's
+// name, and for one that somebody else has just changed.
+func errGone() error {
+	return apierrors.NewConflict(podsResource(), podName, errors.New("uid mismatch: the provided object specified uid uid, and no existing object was found"))
+}
+
+func errImmutable() error {
+	return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, podName, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "uid", "field is immutable")})
+}
+
+func errModified() error {
+	return apierrors.NewConflict(podsResource(), podName, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+}
+
+// TestTouchFindsThePod that reads do not show, or no longer as it is.
+func TestTouchFindsThePod(t *testing.T) {
+	absent := verdict{workload.NotFound, "workload_not_found", 0}
+	unavailable := verdict{workload.Unavailable, "changed_meanwhile", time.Second}
+	for name, c := range map[string]struct {
+		there   *unstructured.Unstructured
+		uid     string
+		times   int
+		err     error
+		touches int
+		want    verdict
+	}{
+		"of another replica":           {pod("digest", withUID), "", 0, nil, 1, verdict{}},
+		"another Pod by now":           {pod("digest", withUID), "earlier", 1, errImmutable(), 2, verdict{}},
+		"changed at the same time":     {pod("digest", withUID), "uid", 2, errModified(), 3, verdict{}},
+		"changed all the time":         {pod("digest", withUID), "uid", -1, errModified(), maxTries, unavailable},
+		"gone":                         {nil, "uid", 1, errGone(), 1, absent},
+		"gone, in other words":         {nil, "uid", 1, apierrors.NewNotFound(podsResource(), podName), 1, absent},
+		"of someone else":              {pod("digest", withUID, foreign), "", 0, nil, 0, absent},
+		"absent":                       {nil, "", 0, nil, 0, absent},
+		"a webhook that says no so":    {pod("digest", withUID), "uid", -1, apiError(409, metav1.StatusReasonConflict, `admission webhook "p" denied the request: no`, nil), 1, verdict{workload.FailedPrecondition, "admission_denied", 0}},
+		"the server asks for patience": {pod("digest", withUID), "uid", -1, apierrors.NewTooManyRequests("x", 3), 1, verdict{workload.Unavailable, "kubernetes_unavailable", 3 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, client := cluster()
-			answers(client, "patch", "pods", err)
-			wantVerdict(t, a.Touch(context.Background(), id, "uid", time.Now()), verdict{workload.NotFound, "workload_not_found", 0})
+			var there []runtime.Object
+			if c.there != nil {
+				there = append(there, c.there)
+			}
+			a, s := newServer(there...)
+			touches := 0
+			s.before = func(string) error {
+				if touches++; c.times >= 0 && touches > c.times {
+					return nil
+				}
+				return c.err
+			}
+			wantVerdict(t, a.Touch(t.Context(), id, c.uid, time.Now()), c.want)
+			if touches != c.touches {
+				t.Errorf("it tried %d times", touches)
+			}
 		})
 	}
-	a, client := cluster()
-	answers(client, "patch", "pods", apierrors.NewTooManyRequests("x", 3))
-	wantVerdict(t, a.Touch(context.Background(), id, "uid", time.Now()), verdict{workload.Unavailable, "kubernetes_unavailable", 3 * time.Second})
 }

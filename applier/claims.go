@@ -11,30 +11,39 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// claim returns the claim that want describes, creating it if it is absent. One
+// existing returns the claim that want describes, or nil if it is absent. One
 // that is there is never changed, and must be fit for use.
-func (a *Applier) claim(ctx context.Context, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	name := want.GetName()
+//
+// Most are there. A create would find that out too, but a quota counts also
+// creates that come to nothing, until it is next reckoned up.
+func (a *Applier) existing(ctx context.Context, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	claim, err := retry(ctx, passing, func() (*unstructured.Unstructured, error) {
-		// Most are there. A create would find that out too, but a quota counts
-		// also creates that come to nothing, until it is next reckoned up.
-		there, err := a.claims.Get(ctx, name, metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return there, err
-		}
+		return a.claims.Get(ctx, want.GetName(), metav1.GetOptions{})
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, a.explain(err, "reading the claim", want.GetName())
+	}
+	return claim, usable(claim, want.GetLabels()[workload.LabelVolumeKey])
+}
+
+// create creates the claim want. Another start may have made it in between, and
+// taken the last of the quota for it.
+func (a *Applier) create(ctx context.Context, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	claim, err := retry(ctx, passing, func() (*unstructured.Unstructured, error) {
 		made, err := a.claims.Create(ctx, want, createOptions())
 		if err == nil {
 			return made, nil
 		}
-		// Another start may have made it in between, and taken the last of the
-		// quota for it.
-		if there, getErr := a.claims.Get(ctx, name, metav1.GetOptions{}); getErr == nil {
+		if there, getErr := a.claims.Get(ctx, want.GetName(), metav1.GetOptions{}); getErr == nil {
 			return there, nil
 		}
 		return nil, err
 	})
 	if err != nil {
-		return nil, a.explain(err, "creating the claim", name)
+		return nil, a.explain(err, "creating the claim", want.GetName())
 	}
 	return claim, usable(claim, want.GetLabels()[workload.LabelVolumeKey])
 }
@@ -117,7 +126,7 @@ func (a *Applier) DeleteClaim(ctx context.Context, name string, force bool) erro
 		if apierrors.IsNotFound(err) {
 			return absent
 		}
-		if !apierrors.IsConflict(err) || tries == maxTries {
+		if !conflict(err) || tries == maxTries {
 			return a.explain(err, "deleting the claim", name)
 		}
 	}

@@ -2,6 +2,7 @@ package applier
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,38 @@ func TestClaims(t *testing.T) {
 			}
 			if err == nil && (len(all) != 2 || all[1].GetName() != "data" || len(got.GetOwnerReferences()) > 0) {
 				t.Errorf("it returns %v of %v", all, got)
+			}
+		})
+	}
+}
+
+// TestClaimsAreLookedAtFirst: a request that one of them refuses, or something
+// else that goes with the Pod, makes none.
+func TestClaimsAreLookedAtFirst(t *testing.T) {
+	fresh := aClaim()
+	fresh.SetName("fresh")
+	for name, c := range map[string]struct {
+		there   []runtime.Object
+		refuses string
+		want    verdict
+	}{
+		"a claim":  {[]runtime.Object{aClaim(foreign)}, "", verdict{workload.FailedPrecondition, "claim_not_ours", 0}},
+		"a Secret": {nil, "create secrets", verdict{workload.FailedPrecondition, "admission_denied", 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 { // the order is the scheduler's
+				a, s := newServer(c.there...)
+				s.before = func(write string) error {
+					if write == c.refuses {
+						return forbiddenPod("no")
+					}
+					return nil
+				}
+				_, err := a.Start(t.Context(), pod("digest"), []*unstructured.Unstructured{aSecret()}, []*unstructured.Unstructured{fresh, aClaim()})
+				wantVerdict(t, err, c.want)
+				if slices.Contains(s.writes, "create persistentvolumeclaims") {
+					t.Fatalf("it writes %v", s.writes)
+				}
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func (a *Applier) own(ctx context.Context, object, pod *unstructured.Unstructure
 	// The plural without asking the server: right for every kind of Kubernetes.
 	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	client := a.client.Resource(resource).Namespace(a.namespace)
-	_, err := retry(ctx, passingOwned, func() (struct{}, error) { return struct{}{}, ensure(ctx, client, owned, pod) })
+	_, err := retry(ctx, passingOwned, func() (struct{}, error) { return struct{}{}, a.ensure(ctx, client, owned, pod) })
 	switch doing := "making the " + kind; {
 	case errors.Is(err, errLeftover):
 		return workload.Errorf(workload.FailedPrecondition, "workload_terminating",
@@ -52,10 +52,10 @@ func passingOwned(err error) bool {
 
 // ensure creates object, which pod owns, or applies it if it is there already and
 // this Pod's.
-func ensure(ctx context.Context, client dynamic.ResourceInterface, object, pod *unstructured.Unstructured) error {
+func (a *Applier) ensure(ctx context.Context, client dynamic.ResourceInterface, object, pod *unstructured.Unstructured) error {
 	_, err := client.Create(ctx, object, createOptions())
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err == nil {
+		return nil
 	}
 	// Whatever it said: it may be there, and admission refuses before it looks.
 	// A patch that changes nothing reads it, and needs no permission to read
@@ -67,13 +67,23 @@ func ensure(ctx context.Context, client dynamic.ResourceInterface, object, pod *
 	owners := there.GetOwnerReferences()
 	switch {
 	case there.GetDeletionTimestamp() != nil:
-		return errLeftover
+		return a.leftover(ctx, pod)
 	case slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == pod.GetUID() }):
 		return apply(ctx, client, object)
 	case slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" && o.Name == pod.GetName() }):
-		return errLeftover
+		return a.leftover(ctx, pod)
 	}
 	return fieldConflict(there)
+}
+
+// leftover tells whether what belongs to another Pod of this name is left of an
+// earlier one, or is of a later one that has taken the place of pod.
+func (a *Applier) leftover(ctx context.Context, pod *unstructured.Unstructured) error {
+	now, err := a.pods.Get(ctx, pod.GetName(), metav1.GetOptions{})
+	if err == nil && now.GetUID() != pod.GetUID() {
+		return errReplaced
+	}
+	return errLeftover
 }
 
 // apply applies object on the server's side. Fields that the runner itself wrote

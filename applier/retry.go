@@ -9,7 +9,7 @@ import (
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
-	// maxTries bounds a caller without a deadline to some ten seconds.
+	// maxTries bounds a caller without a deadline, to some ten seconds.
 	maxTries = 10
 )
 
@@ -17,12 +17,14 @@ const (
 // passes.
 func retry[T any](ctx context.Context, passes func(error) bool, write func() (T, error)) (T, error) {
 	pause := firstPause
+	deadline, bounded := ctx.Deadline()
 	for tries := 1; ; tries++ {
+		begin := time.Now()
 		made, err := write()
-		if err == nil || !passes(err) || tries == maxTries {
+		if err == nil || !passes(err) || !bounded && tries == maxTries {
 			return made, err
 		}
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*pause {
+		if bounded && time.Until(deadline) < 2*max(pause, time.Since(begin)) {
 			return made, err // no time for another try and its answer
 		}
 		select {

@@ -30,6 +30,8 @@ type server struct {
 	writes []string
 	// before is called with each write; its error is the answer.
 	before func(write string) error
+	// asked is called with each request, side by side.
+	asked func()
 	// force says of each apply whether it took over the fields of others.
 	force []bool
 }

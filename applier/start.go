@@ -3,6 +3,7 @@ package applier
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/agynio/k8s-runner/workload"
@@ -25,10 +25,18 @@ const Gate = "agyn.io/dependents"
 const (
 	// retryTerminating is when to ask again for a workload whose Pod is going.
 	retryTerminating = 2 * time.Second
+	// maxStarts bounds how often a start begins anew.
+	maxStarts = 3
+	// maxAtOnce bounds the requests of one start that are on their way.
+	maxAtOnce = 16
 	// undoLimit bounds the removal of what a failed start made, which outlives
 	// its caller.
 	undoLimit = 8 * time.Second
 )
+
+// errReplaced: the Pod of a start is gone, or another one has its name. Another
+// call for the same request may have failed and undone what both had begun.
+var errReplaced = errors.New("the Pod went while it was started")
 
 // Start creates the Pod of a workload with what it owns, such as Secrets, and
 // the claims that it mounts and that are absent. It returns the Pod and then
@@ -43,8 +51,18 @@ const (
 // The owner comes first, so that whatever happens, nothing is left that the
 // garbage collector does not take with the Pod; claims are never owned. A gate
 // keeps the Pod from being scheduled until the rest is there. If that fails, the
-// Pod is deleted again, unless it was there before.
+// Pod is deleted again, unless an earlier start made it and trying again can
+// help.
 func (a *Applier) Start(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	for tries := 1; ; tries++ {
+		all, err := a.startOnce(ctx, pod, owned, claims)
+		if !errors.Is(err, errReplaced) || tries == maxStarts {
+			return all, err
+		}
+	}
+}
+
+func (a *Applier) startOnce(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	first := pod
 	if len(owned)+len(claims) > 0 {
 		first = withGate(pod)
@@ -60,10 +78,19 @@ func (a *Applier) Start(ctx context.Context, pod *unstructured.Unstructured, own
 		return []*unstructured.Unstructured{there}, nil
 	}
 	all, err := a.complete(ctx, there, owned, claims)
-	if err != nil && !found {
+	if err != nil && (!found || !mayPass(err)) {
 		a.undo(ctx, there)
 	}
 	return all, err
+}
+
+// mayPass reports whether a start that failed may succeed when it is made again.
+// If it may not, the id must be free for the corrected request, whose digest is
+// another one.
+func mayPass(err error) bool {
+	var e *workload.Error
+	return errors.As(err, &e) && e.Kind == workload.Unavailable ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // createOrFind creates pod or, if that is refused, returns what has its name.
@@ -71,13 +98,17 @@ func (a *Applier) createOrFind(ctx context.Context, pod *unstructured.Unstructur
 	made, err := retry(ctx, passing, func() (*unstructured.Unstructured, error) {
 		return a.pods.Create(ctx, pod, createOptions())
 	})
-	if err == nil || ctx.Err() != nil {
-		return made, false, err
+	if err == nil {
+		return made, false, nil
 	}
 	// Whatever it said: the Pod may be there, of an earlier start or of one
 	// whose reply was lost, and admission refuses before it looks.
-	if found, getErr := a.pods.Get(ctx, pod.GetName(), metav1.GetOptions{}); getErr == nil {
-		return found, true, nil
+	there, getErr := a.pods.Get(ctx, pod.GetName(), metav1.GetOptions{})
+	switch {
+	case getErr == nil:
+		return there, true, nil
+	case apierrors.IsAlreadyExists(err) && apierrors.IsNotFound(getErr):
+		return nil, false, errReplaced
 	}
 	return nil, false, err
 }
@@ -101,17 +132,33 @@ func accept(pod *unstructured.Unstructured, digest string) error {
 	return nil
 }
 
-// complete writes what goes with the gated pod, side by side, and then lets it
-// be scheduled. It returns the Pod and the claims.
+// complete writes what goes with the gated pod and then lets it be scheduled. It
+// returns the Pod and the claims.
+//
+// What can be refused comes first, side by side, and only then the claims that
+// are absent: once made, a claim is not taken away again.
 func (a *Applier) complete(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, 1+len(claims))
-	group, both := errgroup.WithContext(ctx)
+	group, both := sideBySide(ctx)
 	for _, object := range owned {
 		group.Go(func() error { return a.own(both, object, pod) })
 	}
 	for i, claim := range claims {
 		group.Go(func() (err error) {
-			all[1+i], err = a.claim(both, claim)
+			all[1+i], err = a.existing(both, claim)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	group, both = sideBySide(ctx)
+	for i, claim := range claims {
+		if all[1+i] != nil {
+			continue
+		}
+		group.Go(func() (err error) {
+			all[1+i], err = a.create(both, claim)
 			return err
 		})
 	}
@@ -123,6 +170,12 @@ func (a *Applier) complete(ctx context.Context, pod *unstructured.Unstructured, 
 		return nil, err
 	}
 	return all, nil
+}
+
+func sideBySide(ctx context.Context) (*errgroup.Group, context.Context) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxAtOnce)
+	return group, ctx
 }
 
 // lift takes the gate off pod; a gate that is off already stays off. A merge is
@@ -139,8 +192,8 @@ func (a *Applier) lift(ctx context.Context, pod *unstructured.Unstructured) (*un
 	free, err := retry(ctx, passing, func() (*unstructured.Unstructured, error) {
 		return a.pods.Patch(ctx, pod.GetName(), types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: workload.FieldManager})
 	})
-	if apierrors.IsInvalid(err) && causes(err) == "metadata.uid" {
-		err = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, pod.GetName(), err)
+	if apierrors.IsNotFound(err) || otherUID(err) {
+		err = errReplaced
 	}
 	return free, a.explain(err, "letting the scheduler have", pod.GetName())
 }

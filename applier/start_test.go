@@ -1,17 +1,14 @@
 package applier
 
 import (
-	"context"
 	"errors"
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -166,95 +163,6 @@ func TestStartAfterACrash(t *testing.T) {
 				t.Errorf("after a crash at write %d: %v", n, err)
 			}
 			wantWhole(t, s)
-		})
-	}
-}
-
-// TestStartUndoes what it created, and nothing else.
-func TestStartUndoes(t *testing.T) {
-	quota := apierrors.NewForbidden(podsResource(), "data", errors.New("exceeded quota: q"))
-	for name, c := range map[string]struct {
-		there []runtime.Object
-		// meanwhile is what somebody else does before the start fails.
-		meanwhile func(t *testing.T, s *server)
-		stays     bool
-	}{
-		"what it created": {nil, nil, false},
-		"a Pod that was touched meanwhile": {nil, func(t *testing.T, s *server) {
-			s.change(t, "pods", podName, func(p *unstructured.Unstructured) { p.SetAnnotations(map[string]string{"touched": "now"}) })
-		}, false},
-		"not a Pod that was there": {[]runtime.Object{pod("digest", withUID, withGates(Gate))}, nil, true},
-		"not a Pod that another replica completed": {nil, func(t *testing.T, s *server) {
-			s.change(t, "pods", podName, withGates())
-		}, true},
-		"not another Pod": {nil, func(t *testing.T, s *server) {
-			s.change(t, "pods", podName, func(p *unstructured.Unstructured) { p.SetUID("another") })
-		}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, s := newServer(c.there...)
-			s.before = func(write string) error {
-				if write != "create persistentvolumeclaims" {
-					return nil
-				}
-				if c.meanwhile != nil {
-					c.meanwhile(t, s)
-				}
-				return quota
-			}
-			_, err := start(t.Context(), a)
-			wantVerdict(t, err, verdict{workload.ResourceExhausted, "quota_exceeded", 10 * time.Second})
-			if !strings.Contains(err.Error(), "the claim data") {
-				t.Errorf("it says %v", err)
-			}
-			if there := s.named(t, "pods", podName) != nil; there != c.stays {
-				t.Errorf("the Pod is there: %v", there)
-			}
-		})
-	}
-}
-
-// TestStartUndoesForACallerWhoLeft, and never a claim.
-func TestStartUndoesForACallerWhoLeft(t *testing.T) {
-	a, s := newServer()
-	ctx, cancel := context.WithCancel(t.Context())
-	s.before = func(write string) error {
-		if write == "patch pods" {
-			cancel()
-			return &url.Error{Op: "Patch", Err: ctx.Err()}
-		}
-		return nil
-	}
-	if _, err := start(ctx, a); !errors.Is(err, context.Canceled) {
-		t.Errorf("it returns %v", err)
-	}
-	if s.named(t, "pods", podName) != nil || s.named(t, "persistentvolumeclaims", "data") == nil {
-		t.Error("the Pod stays, or the claim is gone")
-	}
-}
-
-// TestStartOfAPodThatGoes: somebody deletes the Pod, or another takes its
-// place, before the gate is lifted.
-func TestStartOfAPodThatGoes(t *testing.T) {
-	for name, meanwhile := range map[string]func(*testing.T, *server){
-		"deleted": func(t *testing.T, s *server) { _ = s.Tracker().Delete(resourceNamed("pods"), "workloads", podName) },
-		"replaced": func(t *testing.T, s *server) {
-			s.change(t, "pods", podName, func(p *unstructured.Unstructured) { p.SetUID("another") })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, s := newServer()
-			s.before = func(write string) error {
-				if write == "patch pods" {
-					meanwhile(t, s)
-				}
-				return nil
-			}
-			_, err := start(t.Context(), a)
-			wantVerdict(t, err, verdict{workload.Unavailable, "changed_meanwhile", time.Second})
-			if p := s.named(t, "pods", podName); p != nil && !gated(p) {
-				t.Error("the gate of another Pod is lifted")
-			}
 		})
 	}
 }

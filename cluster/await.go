@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +26,13 @@ type waiter[T metav1.Object] struct {
 	done chan struct{}
 }
 
+// retryHeld is when to ask again for the end of an object that finalizers keep.
+const retryHeld = 2 * time.Second
+
 // Deleting runs del, which deletes the object called name, and returns its error
 // once reads show what it did: that the object is gone or, if that is enough,
-// going. If del says that it is absent, NotFound, reads show that.
+// going. If del says that it is absent, NotFound, reads show that. If it stays
+// because of finalizers, that is FailedPrecondition.
 //
 // The events are followed from before del on: an object of which the cache has
 // nothing may be one that another replica has just made, whose events are all
@@ -54,8 +59,13 @@ func (w *watched[T]) Deleting(ctx context.Context, name string, goingIsEnough bo
 	defer limit.Stop()
 	select {
 	case <-waiting.done:
+		return err
 	case <-limit.C:
 	case <-ctx.Done():
+	}
+	if object, ok := w.cached(name); ok && !absent && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
+		return workload.Errorf(workload.FailedPrecondition, "workload_terminating",
+			"%s is being deleted, but stays until its finalizers are taken off: %s", name, strings.Join(object.GetFinalizers(), ", ")).Retry(retryHeld)
 	}
 	return err
 }

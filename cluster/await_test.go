@@ -3,10 +3,12 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/agynio/k8s-runner/workload"
@@ -59,14 +61,16 @@ func TestDeleting(t *testing.T) {
 		"deleted":                  {true, false, succeeds, remove, 0},
 		"deleted, going is enough": {true, true, succeeds, remove, 0},
 		"going":                    {true, true, succeeds, goes, 0},
-		"going is not enough":      {true, false, succeeds, goes, awaitLimit},
-		"another change":           {true, true, succeeds, func(t *testing.T, client *fake.Clientset) { update(t, client, aPod(version("2"))) }, awaitLimit},
-		"nothing":                  {true, true, succeeds, nothing, awaitLimit},
-		"another Pod":              {true, true, succeeds, func(t *testing.T, client *fake.Clientset) { create(t, client, aPod(named("b"))) }, awaitLimit},
-		"absent":                   {false, true, notFound, nothing, 0},
-		"absent, and shown still":  {true, true, notFound, remove, 0},
-		"absent, but shown":        {true, true, notFound, nothing, awaitLimit},
-		"refused":                  {true, true, func() error { return refused }, nothing, 0},
+		"going is not enough": {true, false, succeeds, func(t *testing.T, client *fake.Clientset) {
+			update(t, client, aPod(version("2"), going, func(p *corev1.Pod) { p.Finalizers = nil }))
+		}, awaitLimit},
+		"another change":          {true, true, succeeds, func(t *testing.T, client *fake.Clientset) { update(t, client, aPod(version("2"))) }, awaitLimit},
+		"nothing":                 {true, true, succeeds, nothing, awaitLimit},
+		"another Pod":             {true, true, succeeds, func(t *testing.T, client *fake.Clientset) { create(t, client, aPod(named("b"))) }, awaitLimit},
+		"absent":                  {false, true, notFound, nothing, 0},
+		"absent, and shown still": {true, true, notFound, remove, 0},
+		"absent, but shown":       {true, true, notFound, nothing, awaitLimit},
+		"refused":                 {true, true, func() error { return refused }, nothing, 0},
 		// Another replica made it: its events are still to come.
 		"not shown yet": {false, true, succeeds, func(t *testing.T, client *fake.Clientset) {
 			time.Sleep(time.Second) // of the test's own time
@@ -92,6 +96,39 @@ func TestDeleting(t *testing.T) {
 			} else {
 				inCluster(t, test)
 			}
+		})
+	}
+}
+
+// TestDeletingWhatFinalizersKeep says which they are (C42).
+func TestDeletingWhatFinalizersKeep(t *testing.T) {
+	stays := func(*corev1.Pod) {}
+	for name, c := range map[string]struct {
+		goingIsEnough bool
+		before, after func(*corev1.Pod)
+		del           error
+		want          string
+	}{
+		"gone is wanted":      {false, stays, going, nil, "workload_terminating"},
+		"it was going before": {false, going, going, nil, "workload_terminating"},
+		"going is enough":     {true, stays, going, nil, ""},
+		"it was not there":    {false, going, going, workload.NoSuchWorkload(id), "workload_not_found"},
+		"the watch is behind": {false, stays, stays, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
+				err := p.Deleting(context.Background(), podName, c.goingIsEnough, func() error {
+					update(t, client, aPod(version("2"), c.after, func(p *corev1.Pod) { p.Finalizers = []string{"a/b", "c/d"} }))
+					return c.del
+				})
+				var e *workload.Error
+				if errors.As(err, &e) != (c.want != "") || e != nil && e.Token != c.want {
+					t.Fatalf("it returns %v", err)
+				}
+				if c.want == "workload_terminating" && (e.Kind != workload.FailedPrecondition || e.RetryAfter <= 0 || !strings.Contains(e.Message, podName+" is") || !strings.Contains(e.Message, "a/b, c/d")) {
+					t.Errorf("it is %+v", e)
+				}
+			}, aPod(c.before))
 		})
 	}
 }

@@ -17,6 +17,7 @@ type Pods struct{ *watched[*corev1.Pod] }
 func NewPods(client kubernetes.Interface, namespace string) (*Pods, error) {
 	w, err := watch(client, namespace, kind[*corev1.Pod]{
 		plural: "Pods",
+		label:  workload.LabelID,
 		informer: func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
 			return f.Core().V1().Pods().Informer()
 		},

@@ -129,6 +129,7 @@ func TestReads(t *testing.T) {
 		aPod(named("b"), func(p *corev1.Pod) { p.Labels["team"] = "x" }),
 		aPod(named("c"), func(p *corev1.Pod) { p.Namespace = "others" }),
 		aPod(named("d"), func(p *corev1.Pod) { delete(p.Labels, "app.kubernetes.io/managed-by") }),
+		aPod(named("e"), func(p *corev1.Pod) { delete(p.Labels, "agyn.io/workload-id") }),
 	)
 }
 

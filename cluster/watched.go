@@ -18,7 +18,9 @@ import (
 // *corev1.Pod.
 type kind[T metav1.Object] struct {
 	// plural is for messages.
-	plural   string
+	plural string
+	// label is one that an object has, whatever its value, or empty.
+	label    string
 	informer func(informers.SharedInformerFactory) cache.SharedIndexInformer
 	fresh    func() T
 	// trim drops what nobody reads, so that the cache stays small and holds no
@@ -42,6 +44,9 @@ type watched[T metav1.Object] struct {
 // watch returns a cache that is empty until Run has filled it.
 func watch[T metav1.Object](client kubernetes.Interface, namespace string, kind kind[T]) (*watched[T], error) {
 	selector := labels.SelectorFromSet(labels.Set{workload.LabelManagedBy: workload.ManagedBy}).String()
+	if kind.label != "" {
+		selector += "," + kind.label
+	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(namespace),
 		informers.WithTransform(kind.transform),

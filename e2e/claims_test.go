@@ -5,11 +5,15 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,7 +27,7 @@ func TestClaimGuard(t *testing.T) {
 	a := newApplier(t, ns, nil)
 	claims := suite.admin.CoreV1().PersistentVolumeClaims(ns.name)
 	held := func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"e2e.test/held"} }
-	t.Cleanup(func() { release(t, ns.name, "going") })
+	t.Cleanup(func() { release(t, ns.name, "persistentvolumeclaims", "going") })
 	for name, c := range map[string]struct {
 		make  func(name string)
 		token string
@@ -84,13 +88,39 @@ func TestClaimGuard(t *testing.T) {
 	}
 }
 
-// release lets go of a claim that a test held.
-func release(t *testing.T, namespace, name string) {
+// release takes the finalizers off an object that a test held, if it is there.
+func release(t *testing.T, namespace, resource, name string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_, err := suite.admin.CoreV1().PersistentVolumeClaims(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	if err != nil {
-		t.Logf("releasing the claim %s: %v", name, err)
+	err := suite.admin.CoreV1().RESTClient().Patch(types.MergePatchType).Namespace(namespace).Resource(resource).Name(name).
+		Body([]byte(`{"metadata":{"finalizers":null}}`)).Do(ctx).Error()
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Errorf("releasing %s %s: %v", resource, name, err)
+	}
+}
+
+// TestClaimsAreLookedAtFirst: a request that one claim refuses makes no other.
+func TestClaimsAreLookedAtFirst(t *testing.T) {
+	ns := newNamespace(t)
+	cordon(t, ns.name)
+	newClaim(t, ns.name, "foreign", "key-1", func(c *corev1.PersistentVolumeClaim) { delete(c.Labels, workload.LabelManagedBy) })
+	s := newSet(newID(), "1")
+	foreign := s.claims[0].DeepCopy()
+	foreign.SetName("foreign")
+	s.claims = append(s.claims, foreign)
+	a := newApplier(t, ns, func(real http.RoundTripper) transport {
+		return func(req *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(req.URL.Path, "/foreign") {
+				time.Sleep(200 * time.Millisecond) // the other would be made by then
+			}
+			return real.RoundTrip(req)
+		}
+	})
+	wantDomain(t, s.start(t.Context(), a), workload.FailedPrecondition, "claim_not_ours", "foreign")
+	wantNothingOwned(t, ns.name)
+	if diff := cmp.Diff([]string{"foreign"}, claimNames(t, ns.name)); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
 	}
 }
 

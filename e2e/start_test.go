@@ -166,7 +166,8 @@ func TestLeftoverThatIsHeld(t *testing.T) {
 	wantWhole(t, ns.name, id, "1")
 }
 
-// TestFieldConflict: what somebody else has set stays (C35).
+// TestFieldConflict: what somebody else has set stays (C35), and goes with the Pod
+// of the start that cannot be.
 func TestFieldConflict(t *testing.T) {
 	ns := newNamespace(t)
 	cordon(t, ns.name)
@@ -175,7 +176,8 @@ func TestFieldConflict(t *testing.T) {
 		t.Fatal("it succeeds")
 	}
 	name := workload.PodName(id) + "-files"
-	theirs := applycorev1.Secret(name, ns.name).WithData(map[string][]byte{"content": []byte("s3cr3t-2")})
+	t.Cleanup(func() { release(t, ns.name, "secrets", name) })
+	theirs := applycorev1.Secret(name, ns.name).WithFinalizers("e2e.test/held").WithData(map[string][]byte{"content": []byte("s3cr3t-2")})
 	if _, err := suite.admin.CoreV1().Secrets(ns.name).Apply(t.Context(), theirs, metav1.ApplyOptions{FieldManager: "an-operator", Force: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +190,8 @@ func TestFieldConflict(t *testing.T) {
 	if err != nil || string(secret.Data["content"]) != "s3cr3t-2" {
 		t.Errorf("the Secret holds %q, %v", secret.Data, err)
 	}
+	release(t, ns.name, "secrets", name)
+	wantNothingOwned(t, ns.name)
 }
 
 // TestOwnFields: what the runner itself once wrote by an update is its own.

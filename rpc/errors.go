@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
@@ -88,15 +89,18 @@ func statusOf(c codes.Code, e *workload.Error) *status.Status {
 	return s
 }
 
-// badRequest lists every field at fault, as far as there is room.
+// badRequest lists every field at fault, as far as there is room, and says how
+// many more there are.
 func badRequest(violations []workload.Violation) *errdetails.BadRequest {
 	bad := &errdetails.BadRequest{}
 	size := 0
-	for _, v := range violations {
+	for i, v := range violations {
 		fault := &errdetails.BadRequest_FieldViolation{
 			Field: cut(v.Field, maxViolation), Description: cut(v.Message, maxViolation), Reason: strings.ToUpper(v.Token),
 		}
 		if size += proto.Size(fault); size > maxViolations {
+			more := fmt.Sprintf("%d more are wrong than there is room to say", len(violations)-i)
+			bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{Field: "…", Description: more})
 			break
 		}
 		bad.FieldViolations = append(bad.FieldViolations, fault)

@@ -38,16 +38,24 @@ func (s *Server) RemoveWorkload(ctx context.Context, req *runnerv1.RemoveWorkloa
 }
 
 func (s *Server) deletePod(ctx context.Context, ref string, grace *int64) error {
+	id, uid, err := s.target(ref)
+	if err != nil {
+		return err
+	}
+	return s.deletePodOf(ctx, id, uid, grace)
+}
+
+// target returns the id that ref means, and the UID of its Pod as far as reads
+// show one; for those that they do not show yet, a write asks the cluster.
+func (s *Server) target(ref string) (id, uid string, err error) {
 	id, ok := workload.ParseRef(ref)
 	if !ok {
-		return workload.NoSuchWorkload(ref)
+		return "", "", workload.NoSuchWorkload(ref)
 	}
-	// What reads show is a Pod of the runner; of others the cluster is asked.
-	uid := ""
 	if state, ok := s.workloads.Get(id); ok {
 		uid = state.UID
 	}
-	return s.deletePodOf(ctx, id, uid, grace)
+	return id, uid, nil
 }
 
 // deletePodAndClaims deletes the claims first: they are found through the Pod, so
@@ -80,11 +88,11 @@ func forced(grace *int64) bool { return grace != nil && *grace == 0 }
 
 // TouchWorkload notes that the workload is in use.
 func (s *Server) TouchWorkload(ctx context.Context, req *runnerv1.TouchWorkloadRequest) (*runnerv1.TouchWorkloadResponse, error) {
-	state, err := s.find(req.GetWorkloadId())
+	id, uid, err := s.target(req.GetWorkloadId())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.applier.Touch(ctx, state.ID, state.UID, time.Now()); err != nil {
+	if err := s.applier.Touch(ctx, id, uid, time.Now()); err != nil {
 		return nil, err
 	}
 	return &runnerv1.TouchWorkloadResponse{}, nil

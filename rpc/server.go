@@ -24,7 +24,7 @@ type Writer interface {
 	// Start creates a Pod with what it owns and the claims that are absent. It
 	// returns the Pod and the claims as the cluster then has them.
 	Start(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
-	// Touch notes that a workload, whose Pod has the UID, was in use.
+	// Touch notes that a workload was in use. uid is as Delete has it.
 	Touch(ctx context.Context, id, uid string, at time.Time) error
 }
 
@@ -52,6 +52,7 @@ type Follower interface {
 	Wrote(object *unstructured.Unstructured)
 	// Deleting runs del, which deletes the object called name, and returns its
 	// error once reads show that the object is gone or, if that is enough, going.
+	// That finalizers keep it is an error, too.
 	Deleting(ctx context.Context, name string, goingIsEnough bool, del func() error) error
 }
 

@@ -210,10 +210,13 @@ func TestUnknownWorkloads(t *testing.T) {
 func TestTouch(t *testing.T) {
 	f := &fake{states: map[string]*workload.State{id: {ID: id, UID: "uid"}}}
 	client, _, _ := serve(t, f)
-	if _, err := client.TouchWorkload(context.Background(), &runnerv1.TouchWorkloadRequest{WorkloadId: "workload-" + id}); err != nil {
-		t.Fatal(err)
+	const notShownYet = "00000000-0000-4000-8000-00000000000b"
+	for _, ref := range []string{"workload-" + id, notShownYet} {
+		if _, err := client.TouchWorkload(context.Background(), &runnerv1.TouchWorkloadRequest{WorkloadId: ref}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if diff := cmp.Diff([]string{id + "/uid"}, f.touched); diff != "" {
+	if diff := cmp.Diff([]string{id + "/uid", notShownYet + "/"}, f.touched); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
