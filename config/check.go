@@ -30,6 +30,7 @@ func (c *Config) check() error {
 	require(addressOK, "grpc.address", "is not host:port, such as :50051")
 	require(c.Kube.Namespace != "", "kube.namespace", "is required: the namespace in which workloads run")
 	require(c.Kube.Namespace == "" || len(validation.IsDNS1123Label(c.Kube.Namespace)) == 0, "kube.namespace", "is not the name of a namespace")
+	require(c.Templates.Namespace == "" || len(validation.IsDNS1123Label(c.Templates.Namespace)) == 0, "templates.namespace", "is not the name of a namespace")
 	require(c.Kube.QPS > 0 && !math.IsInf(float64(c.Kube.QPS), 0), "kube.qps", "must be a number above zero")
 	require(c.Kube.Burst > 0, "kube.burst", "must be above zero")
 	_, levelErr := logrus.ParseLevel(c.Log.Level)
@@ -52,6 +53,9 @@ func (c *Config) check() error {
 		require(linuxCapability.MatchString(name), "security.allowed_capabilities", "has an entry that is not a Linux capability such as NET_ADMIN")
 		require(!strings.HasPrefix(name, "CAP_"), "security.allowed_capabilities", "has an entry that starts with CAP_; Kubernetes' names are without, such as NET_ADMIN")
 	}
+	for _, name := range c.Security.AllowedPrivileges {
+		require(slices.Contains(privileges(), name), "security.allowed_privileges", "has an entry that is none of "+strings.Join(privileges(), ", "))
+	}
 	require(c.Security.RunAsUser >= 0 && c.Security.RunAsUser <= maxID, "security.run_as_user", "must be from 0 to 2147483647")
 	for _, cidr := range c.NetworkPolicy.EgressCIDRs {
 		prefix, err := netip.ParsePrefix(cidr)
@@ -66,6 +70,11 @@ func (c *Config) check() error {
 const maxID = math.MaxInt32
 
 var linuxCapability = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,31}$`)
+
+// privileges lists what security.allowed_privileges may hold.
+func privileges() []string {
+	return []string{"capabilities", "host-namespaces", "host-path", "host-port", "privileged", "sysctls", "unconfined"}
+}
 
 // implementations lists those of each capability.
 func implementations() map[string][]string {

@@ -14,6 +14,7 @@ type Config struct {
 	Log          Log          `koanf:"log"`
 	Workload     Workload     `koanf:"workload"`
 	Catalog      Catalog      `koanf:"catalog"`
+	Templates    Templates    `koanf:"templates"`
 	Volumes      Volumes      `koanf:"volumes"`
 	Gateway      Gateway      `koanf:"gateway"`
 	Ziti         Ziti         `koanf:"ziti"`
@@ -61,6 +62,12 @@ type Catalog struct {
 	Path string `koanf:"path"`
 }
 
+// Templates are the operator's, in ConfigMaps.
+type Templates struct {
+	// Namespace is where the ConfigMaps are; empty means that of the workloads.
+	Namespace string `koanf:"namespace"`
+}
+
 // Volumes holds the defaults of claims.
 type Volumes struct {
 	StorageClass string `koanf:"storage_class"`
@@ -104,6 +111,9 @@ type Security struct {
 	Profile string `koanf:"profile"`
 	// AllowedCapabilities are the Linux capabilities that a request may add.
 	AllowedCapabilities []string `koanf:"allowed_capabilities"`
+	// AllowedPrivileges are the ways out of a Pod that a template may use, such as
+	// host-path; a request never can.
+	AllowedPrivileges []string `koanf:"allowed_privileges"`
 	// RunAsUser is the user id of every process; 0 means the image's own.
 	RunAsUser int64 `koanf:"run_as_user"`
 }
@@ -130,7 +140,7 @@ func Default() Config {
 		Capabilities: Capabilities{
 			DockerImage: "docker:27-dind", DockerRootlessImage: "docker:27-dind-rootless",
 		},
-		Security:      Security{Profile: ProfileDefault, AllowedCapabilities: allowedCapabilities()},
+		Security:      Security{Profile: ProfileDefault, AllowedCapabilities: allowedCapabilities(), AllowedPrivileges: []string{}},
 		NetworkPolicy: NetworkPolicy{EgressCIDRs: []string{}},
 	}
 }

@@ -43,7 +43,13 @@ func values() map[string]struct {
 		},
 		"capabilities.docker_image":          text("a:1", "b/c", "d", func(c Config) any { return c.Capabilities.DockerImage }),
 		"capabilities.docker_rootless_image": text("a:1", "b/c", "d", func(c Config) any { return c.Capabilities.DockerRootlessImage }),
-		"security.profile":                   text("restricted", "default", "restricted", func(c Config) any { return c.Security.Profile }),
+		"templates.namespace":                text("a", "b", "c", func(c Config) any { return c.Templates.Namespace }),
+		"security.allowed_privileges": {
+			[3]string{"[host-path]", "host-port", "privileged, sysctls"},
+			func(c Config) any { return c.Security.AllowedPrivileges },
+			[3]any{[]string{"host-path"}, []string{"host-port"}, []string{"privileged", "sysctls"}},
+		},
+		"security.profile": text("restricted", "default", "restricted", func(c Config) any { return c.Security.Profile }),
 		"security.allowed_capabilities": {
 			[3]string{"[NET_RAW, KILL]", "NET_ADMIN", "A_B, C_D"},
 			func(c Config) any { return c.Security.AllowedCapabilities },
@@ -142,7 +148,7 @@ func TestDefaults(t *testing.T) {
 		Security: Security{Profile: "default", AllowedCapabilities: []string{
 			"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_ADMIN", "NET_BIND_SERVICE",
 			"SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
-		}},
+		}, AllowedPrivileges: []string{}},
 		NetworkPolicy: NetworkPolicy{EgressCIDRs: []string{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -174,7 +180,7 @@ func TestEmptyVariablesAreUnset(t *testing.T) {
 // TestEmptySections are what is left when every line of one is a comment.
 func TestEmptySections(t *testing.T) {
 	var text string
-	for _, section := range []string{"grpc", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities", "security", "network_policy"} {
+	for _, section := range []string{"grpc", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities", "security", "network_policy", "templates"} {
 		text += section + ":\n"
 	}
 	for _, text := range []string{"", "# nothing\n", text, "log: {level: }\n"} {

@@ -22,7 +22,7 @@ func TestPrintedConfigReadsBack(t *testing.T) {
 		Gateway:       Gateway{Address: "h:1"},
 		Ziti:          Ziti{Enabled: true, EnrollmentTimeout: 90*time.Second + time.Millisecond},
 		Capabilities:  Capabilities{Implementations: map[string]string{"docker": "rootless"}, DockerImage: "a:1", DockerRootlessImage: "b"},
-		Security:      Security{Profile: "restricted", AllowedCapabilities: []string{"KILL", "NET_RAW"}, RunAsUser: 7},
+		Security:      Security{Profile: "restricted", AllowedCapabilities: []string{"KILL", "NET_RAW"}, AllowedPrivileges: []string{"host-path"}, RunAsUser: 7},
 		NetworkPolicy: NetworkPolicy{Enabled: true, EgressCIDRs: []string{"10.0.0.0/8"}},
 	}
 	plain := Default()

@@ -26,6 +26,8 @@ func TestRefusesBadValues(t *testing.T) {
 		"capabilities.docker_rootless_image": {"A:1", "a:", "https://a"},
 		"security.profile":                   {"none", "Restricted"},
 		"security.allowed_capabilities":      {"net_admin", "NET_ADMIN;KILL", "NET-ADMIN", "CAP_NET_ADMIN", "NET_ADMIN,CAP_KILL"},
+		"templates.namespace":                {"A", "a_b"},
+		"security.allowed_privileges":        {"nothing", "Privileged", "host-path;host-port"},
 		"security.run_as_user":               {"-1", "root", "1.5", "2147483648"},
 		"network_policy.enabled":             {"x", "yes", "2"},
 		"network_policy.egress_cidrs":        {"11.0.0.0", "10.0.0.1/8", "a/8", "10.0.0.0/33"},

@@ -45,8 +45,8 @@ func TestGolden(t *testing.T) {
 			continue // a case of an error
 		}
 		t.Run(name, func(t *testing.T) {
-			if exists(filepath.Join(dir, golden.TemplateFolder)) {
-				t.Skip("the case has templates of its own, and the service serves the shipped ones")
+			if exists(filepath.Join(dir, golden.TemplateFolder)) || exists(filepath.Join(dir, golden.LayerFolder)) {
+				t.Skip("the case has templates of its own, and this service renders with the shipped ones")
 			}
 			started++
 			r := plain

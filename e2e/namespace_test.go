@@ -37,6 +37,8 @@ var rules = []rbacv1.PolicyRule{
 	rule("", "persistentvolumeclaims", "get", "list", "watch", "create", "delete"),
 	rule("", "secrets", "create", "patch"),
 	rule("networking.k8s.io", "networkpolicies", "create", "patch"),
+	rule("", "configmaps", "list", "watch"),
+	rule("", "events", "create"),
 }
 
 func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {

@@ -18,7 +18,9 @@ import (
 type Options struct {
 	// Templates are texts by file name.
 	Templates map[string]string
-	Catalog   *catalog.Catalog
+	// Layers are an operator's, above the templates.
+	Layers  []render.Layer
+	Catalog *catalog.Catalog
 	// Config holds the operator's settings.
 	Config config.Config
 }
@@ -33,12 +35,15 @@ type Engine struct {
 
 // New compiles the templates. Its error names the file and the line.
 func New(o Options) (*Engine, error) {
-	set, err := render.Compile(o.Templates)
+	set, err := render.Compile(o.Templates, o.Layers...)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the templates: %w", err)
 	}
 	return &Engine{set: set, catalog: o.Catalog, offer: offer(o.Config), settings: settings(o.Config)}, nil
 }
+
+// Digest identifies the templates.
+func (e *Engine) Digest() string { return e.set.Digest() }
 
 func offer(c config.Config) catalog.Offer {
 	return catalog.Offer{
@@ -58,6 +63,8 @@ func settings(c config.Config) render.Settings {
 		DockerRootlessImage: c.Capabilities.DockerRootlessImage,
 		RunAsUser:           c.Security.RunAsUser,
 		Restricted:          c.Security.Profile == config.ProfileRestricted,
+		LinuxCapabilities:   c.Security.AllowedCapabilities,
+		AllowedPrivileges:   c.Security.AllowedPrivileges,
 	}
 	if c.NetworkPolicy.Enabled {
 		out.NetworkPolicy = &render.NetworkPolicy{EgressCIDRs: c.NetworkPolicy.EgressCIDRs}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,7 +28,7 @@ type Options struct {
 	Cases fs.FS
 	// Level is the least strict Pod Security level that a Pod may need. What a
 	// request asks for is not held against the templates: Pods with docker are
-	// not judged, Linux capabilities of the request are left out.
+	// not judged, Linux capabilities of the request are left out. Empty: none is.
 	Level api.Level
 }
 
@@ -46,10 +48,10 @@ type Report struct {
 
 // Run lints. Its error is none of the templates' but of what comes with them.
 func Run(o Options) (Report, error) {
-	if _, err := api.ParseLevel(string(o.Level)); err != nil {
+	if _, err := api.ParseLevel(string(o.Level)); err != nil && o.Level != "" {
 		return Report{}, err
 	}
-	if findings := broken(o.Suite.Templates); len(findings) > 0 {
+	if findings := broken(o.Suite); len(findings) > 0 {
 		return Report{Findings: findings}, nil // nothing can be rendered
 	}
 	l, err := newLinter(o.Level)
@@ -75,13 +77,26 @@ func Run(o Options) (Report, error) {
 	return report, nil
 }
 
-// broken finds the templates that cannot be compiled.
-func broken(templates map[string]string) []Finding {
+// broken finds the templates that cannot be compiled, and layers that do not fit.
+func broken(suite golden.Suite) []Finding {
 	var found findings
-	for name, text := range templates {
-		if _, err := render.Compile(map[string]string{name: text}); err != nil {
-			found.add(err, "")
+	each := func(layer string, templates map[string]string) {
+		for name, text := range templates {
+			if _, err := render.Compile(map[string]string{path.Join(layer, name): text}); err != nil {
+				found.add(err, "")
+			}
 		}
+	}
+	each("", suite.Templates)
+	for _, l := range suite.Layers {
+		each(l.Name, l.Files)
+		each(l.Name, l.Patches)
+	}
+	if len(found.sorted()) > 0 {
+		return found.sorted()
+	}
+	if _, err := render.Compile(suite.Templates, suite.Layers...); err != nil {
+		found.add(err, "")
 	}
 	return found.sorted()
 }
@@ -94,6 +109,9 @@ type linter struct {
 	made     map[string]bool
 	requests int
 	level    api.Level
+	// last is the engine of lastOptions.
+	last        *engine.Engine
+	lastOptions engine.Options
 }
 
 func newLinter(allowed api.Level) (*linter, error) {
@@ -107,7 +125,7 @@ func (l *linter) render(s subject) {
 		l.found.add(s.err, s.file)
 		return
 	}
-	e, err := engine.New(s.options)
+	e, err := l.engine(s.options)
 	if err != nil {
 		l.fail(s, err)
 		return
@@ -126,9 +144,21 @@ func (l *linter) render(s subject) {
 	for _, obj := range manifests.All() {
 		l.made[manifests.File(obj)] = true
 	}
-	if plan.Docker == "" {
+	if plan.Docker == "" && l.allowed != "" {
 		l.hold(s, spec, manifests)
 	}
+}
+
+// engine returns one of o; most subjects have the same.
+func (l *linter) engine(o engine.Options) (*engine.Engine, error) {
+	if l.last != nil && reflect.DeepEqual(o, l.lastOptions) {
+		return l.last, nil
+	}
+	e, err := engine.New(o)
+	if err == nil {
+		l.last, l.lastOptions = e, o
+	}
+	return e, err
 }
 
 // refused handles a request that is at fault itself: of an operator's case,

@@ -33,7 +33,7 @@ func TestRestrictedProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 		options := c.Options
-		options.Templates = suite.Templates
+		options.Templates, options.Layers = suite.Templates, nil // what an operator adds is his
 		options.Config.Security.Profile = config.ProfileRestricted
 		e, err := engine.New(options)
 		if err != nil {

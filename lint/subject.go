@@ -165,7 +165,7 @@ func shippedCases(o Options, own []subject) ([]subject, error) {
 			return nil, err
 		}
 		replaced := slices.ContainsFunc(own, func(s subject) bool { return s.name == path.Join(CaseFolder, name) })
-		if !c.Refused && len(c.Own) == 0 && !replaced {
+		if !c.Refused && len(c.Own) == 0 && !c.Layered && !replaced {
 			out = append(out, subject{name: "the shipped case " + name, options: engine.Options(o.Suite), request: c.Request})
 		}
 	}

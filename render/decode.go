@@ -17,6 +17,8 @@ type manifest struct {
 	// root and source lead from a field back to the template.
 	root   *yaml.Node
 	source *decoder
+	// patches are those merged into object, in that order.
+	patches []*manifest
 }
 
 // decode parses the output of the template file into objects and puts the

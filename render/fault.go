@@ -77,20 +77,6 @@ func (m *manifest) shown(path fieldPath) fieldPath {
 // isPrinted reports whether a key has a value in it.
 func isPrinted(key *yaml.Node) bool { return strings.Contains(key.Value, slotStart) }
 
-// at returns the file and line of the template where the field at path stands,
-// or if it has no line of its own, what it is a part of.
-func (m *manifest) at(path fieldPath) string {
-	node := m.root
-	line := node.Line
-	for _, step := range path {
-		if _, node = m.source.child(node, step); node == nil {
-			break
-		}
-		line = node.Line
-	}
-	return m.source.at(line)
-}
-
 // child returns what stands at a step below n, with its key if it has one, or
 // nil if it does not stand in the text.
 func (d *decoder) child(n *yaml.Node, step any) (key, value *yaml.Node) {

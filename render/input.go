@@ -43,6 +43,8 @@ type Input struct {
 	Restricted bool `json:"restricted"`
 	// NetworkPolicy is nil unless the operator wants one for each workload.
 	NetworkPolicy *NetworkPolicy `json:"networkPolicy"`
+	// Values are the operator's own.
+	Values map[string]any `json:"values"`
 }
 
 // Flavor is the flavor of a workload without its sizes, which the containers
@@ -182,4 +184,7 @@ type Settings struct {
 	Restricted bool
 	// NetworkPolicy is nil if workloads get none.
 	NetworkPolicy *NetworkPolicy
+	// LinuxCapabilities are those that a container may add, AllowedPrivileges
+	// what a template may give a Pod beside (Privileges).
+	LinuxCapabilities, AllowedPrivileges []string
 }

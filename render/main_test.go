@@ -41,7 +41,7 @@ additional_properties: {colour: blue, secret: ` + secret + `}
 // noPlan is that of a request without a name of the catalog.
 var noPlan = &catalog.Plan{}
 
-var settings = render.Settings{Namespace: "workloads", FSGroup: 1000, ClaimSize: "10Gi"}
+var settings = render.Settings{Namespace: "workloads", FSGroup: 1000, ClaimSize: "10Gi", AllowedPrivileges: render.Privileges()}
 
 func specOf(t testing.TB, text string) *workload.Spec {
 	t.Helper()

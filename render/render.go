@@ -22,30 +22,50 @@ func (s *Set) Render(spec *workload.Spec, plan *catalog.Plan, settings Settings)
 		s.executors.Put(e)
 	}()
 	in := NewInput(spec, plan, settings)
-	var objects []manifest
-	for _, file := range s.objects {
-		output, err := e.run(file, in)
-		if err != nil {
-			return nil, err
-		}
-		found, err := s.decode(file, output, e.slots)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, found...)
+	in.Values = s.values
+	objects, err := s.output(e, s.objects, in)
+	if err != nil {
+		return nil, err
+	}
+	patches, err := s.output(e, s.patches, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.patched(objects, patches, spec); err != nil {
+		return nil, err
 	}
 	kept := slices.Clone(e.slots) // for Where, after this render
 	for i := range objects {
 		objects[i].source.slots = kept
-		if err := s.finish(&objects[i], in, spec); err != nil {
+		for _, patch := range objects[i].patches {
+			patch.source.slots = kept
+		}
+		if err := s.finish(&objects[i], in, spec, settings); err != nil {
 			return nil, err
 		}
 	}
 	return s.collect(objects, in)
 }
 
+// output executes templates and decodes what they print.
+func (s *Set) output(e *executor, templates []string, in *Input) ([]manifest, error) {
+	var all []manifest
+	for _, name := range templates {
+		output, err := e.run(name, in)
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.decode(name, output, e.slots)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
 // finish checks m and seals it.
-func (s *Set) finish(m *manifest, in *Input, spec *workload.Spec) error {
+func (s *Set) finish(m *manifest, in *Input, spec *workload.Spec, settings Settings) error {
 	if faults := s.check(m.object); len(faults) > 0 {
 		return m.errorOf(faults)
 	}
@@ -58,7 +78,7 @@ func (s *Set) finish(m *manifest, in *Input, spec *workload.Spec) error {
 		}
 		return m.errorOf(twice(found))
 	}
-	return m.errorOf(s.sealPod(m.object, in, spec))
+	return m.errorOf(s.sealPod(m.object, in, spec, settings))
 }
 
 // collect sorts objects by what becomes of them. There is one Pod, and each

@@ -12,8 +12,8 @@ import (
 
 // sealPod sets on the Pod what makes it the Pod of this workload, and refuses
 // one in which a template decided what is not a template's to decide.
-func (s *Set) sealPod(obj map[string]any, in *Input, spec *workload.Spec) []fault {
-	if faults := trespasses(obj, spec.Main.Name); len(faults) > 0 {
+func (s *Set) sealPod(obj map[string]any, in *Input, spec *workload.Spec, settings Settings) []fault {
+	if faults := append(trespasses(obj, spec.Main.Name), privileges(obj, in, settings)...); len(faults) > 0 {
 		return faults
 	}
 	metadata := madeAt(obj, "metadata")

@@ -21,11 +21,13 @@ const (
 	AnnotationDigest = "agyn.io/request-digest"
 	// AnnotationTemplates holds the digest of the template set that made a Pod.
 	AnnotationTemplates = "agyn.io/templates-digest"
-	// LabelTemplates marks a ConfigMap that holds an operator's templates. Its
-	// value says in which form: TemplateFiles are whole files that replace the
-	// shipped ones.
-	LabelTemplates = "agyn.io/templates"
-	TemplateFiles  = "files"
+	// LabelTemplates marks a ConfigMap that an operator lays over the shipped
+	// templates. Its value says in which form: whole files that replace the
+	// shipped ones or are added, patches of what they make, or values.
+	LabelTemplates  = "agyn.io/templates"
+	TemplateFiles   = "files"
+	TemplatePatches = "patches"
+	TemplateValues  = "values"
 )
 
 // FieldManager owns every field that the runner writes.

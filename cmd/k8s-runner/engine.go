@@ -4,16 +4,21 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sirupsen/logrus"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
 	k8srunner "github.com/agynio/k8s-runner"
+	"github.com/agynio/k8s-runner/applier"
 	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/config"
-	"github.com/agynio/k8s-runner/engine"
+	"github.com/agynio/k8s-runner/overrides"
+	"github.com/agynio/k8s-runner/render/golden"
 	"github.com/agynio/k8s-runner/templates"
 )
 
-// newEngine returns an engine of the shipped templates and the configured
-// catalog.
-func newEngine(c config.Config) (*engine.Engine, error) {
+// newStore returns the operator's templates over the shipped ones.
+func newStore(c config.Config, reads kubernetes.Interface, writes dynamic.Interface, a *applier.Applier, log *logrus.Logger) (*overrides.Store, error) {
 	files, err := templates.Shipped()
 	if err != nil {
 		return nil, err
@@ -22,7 +27,13 @@ func newEngine(c config.Config) (*engine.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
 	}
-	return engine.New(engine.Options{Templates: files, Catalog: offered, Config: c})
+	namespace := c.Templates.Namespace
+	if namespace == "" {
+		namespace = c.Kube.Namespace
+	}
+	probe := &overrides.Probe{Suite: golden.Suite{Templates: files, Catalog: offered, Config: c}, DryRun: a.DryRun}
+	events := applier.NewRecorder(writes, func(err error) { log.WithError(err).Warn("an operator is not told") })
+	return overrides.New(reads, namespace, probe, events, log)
 }
 
 // loadCatalog returns the catalog at path, or if that is empty the shipped one.

@@ -77,7 +77,7 @@ func exported() (map[string][]byte, error) {
 		case d.IsDir():
 			// Cases with templates of their own are about those, and refused
 			// requests are about no template.
-			for _, name := range [...]string{golden.TemplateFolder, golden.ErrorFile} {
+			for _, name := range [...]string{golden.TemplateFolder, golden.LayerFolder, golden.ErrorFile} {
 				if _, err := fs.Stat(cases, path.Join(file, name)); err == nil {
 					return fs.SkipDir
 				}

@@ -17,7 +17,7 @@ import (
 )
 
 func newGolden() *cobra.Command {
-	var f folderFlags
+	var f offlineFlags
 	var update bool
 	cmd := &cobra.Command{
 		Use:   "test DIR",

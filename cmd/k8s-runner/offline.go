@@ -3,12 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/agynio/k8s-runner/config"
+	"github.com/agynio/k8s-runner/layers"
 	"github.com/agynio/k8s-runner/render/golden"
+	"github.com/agynio/k8s-runner/templates"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -19,6 +23,26 @@ type offlineFlags struct{ catalog, config string }
 func (f *offlineFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.catalog, "catalog", "", "catalog `FILE` (default: catalog.path of --config, or else the shipped one)")
 	flags.StringVar(&f.config, "config", "", "YAML `FILE` of settings (default: the runner's defaults)")
+}
+
+// open returns what to render the templates in dir with, and the layers in
+// dir/layers. A folder with layers needs no templates: those that ship count.
+func (f *offlineFlags) open(dir string) (golden.Suite, error) {
+	laid, err := layers.Read(os.DirFS(filepath.Join(dir, golden.LayerFolder)))
+	if err != nil {
+		return golden.Suite{}, fmt.Errorf("%s: %w", filepath.Join(dir, golden.LayerFolder), err)
+	}
+	read := templates.Folder
+	if len(laid) > 0 {
+		read = templates.Laid
+	}
+	files, err := read(dir)
+	if err != nil {
+		return golden.Suite{}, err
+	}
+	suite, err := f.suite(files)
+	suite.Layers = laid
+	return suite, err
 }
 
 // suite returns what to render files with.

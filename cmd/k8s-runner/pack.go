@@ -28,8 +28,8 @@ func newPack() *cobra.Command {
 		Use:   "pack DIR",
 		Short: "Print the ConfigMap that holds a folder's templates",
 		Long: `Print the ConfigMap that holds the templates in DIR, its *.yaml and *.tpl, once
-they compile. The same templates give the same bytes. This version's serve does
-not read it yet.
+they compile. The same templates give the same bytes. A running service that
+watches the namespace tries it and then renders with it.
 
 Apply it on the server's side: what 'kubectl apply' alone would remember in an
 annotation can be too large.`,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agynio/k8s-runner/engine"
+	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/render/golden"
 	"github.com/agynio/k8s-runner/templates"
 )
@@ -25,7 +26,8 @@ templates, catalog and settings give the same manifests.
 The request is YAML in the fields of StartWorkloadRequest. Without a workload_id
 it is rendered as ` + placeholderID + `, and stderr says so.
 
---templates DIR is the whole set: nothing shipped is added to it. Settings come
+--templates DIR is the whole set: nothing shipped is added to it; what is in
+DIR/layers is laid over it, or over the shipped ones if DIR has none. Settings come
 from --config and the defaults, never from the environment.
 
 Values of variables, inline files, passwords and all data of Secrets are masked
@@ -42,6 +44,7 @@ type renderFlags struct {
 	file, templates string
 	form            *choice
 	showSecrets     bool
+	explain         bool
 }
 
 func newRender() *cobra.Command {
@@ -60,22 +63,29 @@ func newRender() *cobra.Command {
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", "request `FILE`; - is stdin")
 	cmd.Flags().StringVar(&f.templates, "templates", "", "folder `DIR` of templates (default: the shipped ones)")
 	cmd.Flags().BoolVar(&f.showSecrets, "show-secrets", false, "do not mask secret values")
+	cmd.Flags().BoolVar(&f.explain, "explain", false, "say at each field which line of which template, of which layer, set it")
 	f.form = outputFlag(cmd.Flags(), formYAML, formJSON)
 	cmd.RunE = offline(func(cmd *cobra.Command, _ []string) error {
-		if f.file == "" {
+		switch {
+		case f.file == "":
 			return usage(cmd, errors.New("there is no --file"))
+		case f.explain && f.form.value != formYAML:
+			return usage(cmd, errors.New("--explain writes comments, which only YAML has"))
 		}
 		manifests, err := f.manifests(cmd.InOrStdin(), cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		return printManifests(cmd.OutOrStdout(), f.form.value, manifests)
+		if f.explain {
+			return printExplained(cmd.OutOrStdout(), manifests)
+		}
+		return printManifests(cmd.OutOrStdout(), f.form.value, manifests.All())
 	})
 	return cmd
 }
 
 // manifests renders the request; notes is told what was filled in.
-func (f *renderFlags) manifests(stdin io.Reader, notes io.Writer) ([]*unstructured.Unstructured, error) {
+func (f *renderFlags) manifests(stdin io.Reader, notes io.Writer) (*render.Manifests, error) {
 	req, err := readRequest(f.file, stdin)
 	if err != nil {
 		return nil, err
@@ -86,14 +96,7 @@ func (f *renderFlags) manifests(stdin io.Reader, notes io.Writer) ([]*unstructur
 			return nil, err
 		}
 	}
-	files, err := templates.Shipped()
-	if f.templates != "" {
-		files, err = templates.Folder(f.templates)
-	}
-	if err != nil {
-		return nil, err
-	}
-	suite, err := f.suite(files)
+	suite, err := f.set()
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +115,22 @@ func (f *renderFlags) manifests(stdin io.Reader, notes io.Writer) ([]*unstructur
 	if err != nil {
 		return nil, err
 	}
-	all := rendered.All()
 	if !f.showSecrets {
-		maskSecrets(all)
+		maskSecrets(rendered.All())
 	}
-	return all, nil
+	return rendered, nil
+}
+
+// set returns the templates to render with.
+func (f *renderFlags) set() (golden.Suite, error) {
+	if f.templates != "" {
+		return f.open(f.templates)
+	}
+	files, err := templates.Shipped()
+	if err != nil {
+		return golden.Suite{}, err
+	}
+	return f.suite(files)
 }
 
 // maskSecrets replaces all data of Secrets, whatever a template put there. What
@@ -133,6 +147,23 @@ func maskSecrets(manifests []*unstructured.Unstructured) {
 			}
 		}
 	}
+}
+
+// printExplained writes a YAML stream with a comment at each field.
+func printExplained(out io.Writer, manifests *render.Manifests) error {
+	for i, m := range manifests.All() {
+		doc, err := manifests.Explain(m)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			doc = append([]byte("---\n"), doc...)
+		}
+		if _, err := out.Write(doc); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printManifests writes a YAML stream, or a List in JSON.

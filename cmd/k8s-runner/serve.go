@@ -77,11 +77,12 @@ func serve(ctx context.Context, c config.Config) error {
 	if c.Ziti.Enabled {
 		return errors.New("ziti.enabled (environment ZITI_ENABLED): this version of the runner has no overlay; unset it to serve on TCP")
 	}
-	renderer, err := newEngine(c)
+	typed, writes, err := newClients(c.Kube)
 	if err != nil {
 		return err
 	}
-	typed, writes, err := newClients(c.Kube)
+	writer := applier.New(writes, c.Kube.Namespace)
+	operator, err := newStore(c, typed, writes, writer, log)
 	if err != nil {
 		return err
 	}
@@ -112,15 +113,15 @@ func serve(ctx context.Context, c config.Config) error {
 		claims.Run(ctx)
 		return nil
 	})
+	group.Go(func() error { return operator.Run(ctx) })
 	group.Go(func() error {
 		defer listener.Close() //nolint:errcheck // nothing to do about it
-		if err := pods.WaitForSync(ctx); err != nil {
-			return err
+		for _, wait := range [...]func(context.Context) error{pods.WaitForSync, claims.WaitForSync, operator.WaitForSync} {
+			if err := wait(ctx); err != nil {
+				return err
+			}
 		}
-		if err := claims.WaitForSync(ctx); err != nil {
-			return err
-		}
-		server, ready := rpc.NewGRPC(rpc.NewServer(renderer, applier.New(writes, c.Kube.Namespace), pods, claims), log)
+		server, ready := rpc.NewGRPC(rpc.NewServer(operator, writer, pods, claims), log)
 		log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": c.Kube.Namespace}).Info("serving")
 		return serveUntil(ctx, server, ready, listener)
 	})

@@ -9,23 +9,25 @@ import (
 	"k8s.io/pod-security-admission/api"
 
 	"github.com/agynio/k8s-runner/lint"
-	"github.com/agynio/k8s-runner/render/golden"
-	"github.com/agynio/k8s-runner/templates"
 )
 
 func newTemplates() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "templates",
-		Short: "Work on a folder of templates: export, test, lint, pack",
+		Short: "Work on templates and layers: export, test, lint, diff, pack",
 		Long: `Work on a folder of templates of your own, without a cluster:
 
   export   write the shipped templates, their contract and golden cases
   test     compare the golden cases with what the templates render
   lint     render all that a catalog offers, and check the Pods' security level
+  diff     show what they change against the shipped ones
   pack     print the ConfigMap that holds the templates
 
-A folder holds the whole set: nothing shipped is added to it. Templates are its
-*.yaml and *.tpl; its cases are in cases/. docs/golden.md shows the workflow.
+Templates are the *.yaml and *.tpl of the folder; they are the whole set: nothing
+shipped is added. What is laid over them, the ConfigMaps that a running service
+reads, is in layers/; a folder that has layers needs no templates and changes the
+shipped ones. Golden cases are in cases/. docs/customising.md and docs/golden.md
+show the workflow.
 
 Exit code: 0, or 1 for every finding and error, 2 for a wrong command line.`,
 		GroupID:                    groupOffline,
@@ -33,24 +35,12 @@ Exit code: 0, or 1 for every finding and error, 2 for a wrong command line.`,
 		Args:                       unknownCommand,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExport(), newGolden(), newLint(), newPack())
+	cmd.AddCommand(newExport(), newGolden(), newLint(), newDiff(), newPack())
 	return cmd
 }
 
-// folderFlags are those of commands that render the templates of a folder.
-type folderFlags struct{ offlineFlags }
-
-// open reads the templates in dir and what to render them with.
-func (f *folderFlags) open(dir string) (golden.Suite, error) {
-	files, err := templates.Folder(dir)
-	if err != nil {
-		return golden.Suite{}, err
-	}
-	return f.suite(files)
-}
-
 func newLint() *cobra.Command {
-	var f folderFlags
+	var f offlineFlags
 	level := &choice{value: string(api.LevelBaseline), of: []string{string(api.LevelPrivileged), string(api.LevelBaseline), string(api.LevelRestricted)}}
 	cmd := &cobra.Command{
 		Use:   "lint DIR",

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 
 	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/engine"
+	"github.com/agynio/k8s-runner/layers"
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 	"github.com/agynio/k8s-runner/request"
 )
@@ -21,6 +23,8 @@ type Case struct {
 	Options engine.Options
 	// Own are the names of the templates that the case brings.
 	Own []string
+	// Layered is true if the case brings layers.
+	Layered bool
 	// Configured is true if the case brings settings.
 	Configured bool
 	// Refused is true if the case expects an error.
@@ -56,7 +60,7 @@ func (s Suite) Read(root fs.FS, name string) (*Case, error) {
 // fill sets what the case in dir brings, and of the suite the rest.
 func (s Suite) fill(c *Case, dir fs.FS) error {
 	o := &c.Options
-	*o = engine.Options{Templates: maps.Clone(s.Templates), Catalog: s.Catalog, Config: s.Config}
+	*o = engine.Options{Templates: maps.Clone(s.Templates), Layers: s.Layers, Catalog: s.Catalog, Config: s.Config}
 	if data, err := fs.ReadFile(dir, ConfigFile); err == nil {
 		if o.Config, err = config.Load(config.Sources{Text: data, Name: ConfigFile, Namespace: Namespace}); err != nil {
 			return err
@@ -69,6 +73,16 @@ func (s Suite) fill(c *Case, dir fs.FS) error {
 			return fmt.Errorf("%s:%s", CatalogFile, faults[0])
 		}
 	}
+	own, err := fs.Sub(dir, LayerFolder)
+	if err != nil {
+		return err
+	}
+	more, err := layers.Read(own)
+	if err != nil {
+		return fmt.Errorf("%s/%w", LayerFolder, err)
+	}
+	o.Layers = slices.Concat(o.Layers, more)
+	c.Layered = len(more) > 0
 	files, err := fs.Glob(dir, TemplateFolder+"/*")
 	if err != nil {
 		return err

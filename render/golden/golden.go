@@ -9,6 +9,7 @@
 //	config.yaml    settings, in the form of the runner's file
 //	catalog.yaml   the catalog
 //	templates/     templates that replace those of the same name, or are added
+//	layers/        ConfigMaps of an operator, laid over the templates
 //
 // Adding a case means adding a folder with request.yaml and updating.
 package golden
@@ -26,6 +27,7 @@ import (
 	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/engine"
+	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/templates"
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -38,6 +40,7 @@ const (
 	ConfigFile     = "config.yaml"
 	CatalogFile    = "catalog.yaml"
 	TemplateFolder = "templates"
+	LayerFolder    = "layers"
 )
 
 // Namespace is where the workloads of golden cases would run.
@@ -47,8 +50,10 @@ const Namespace = "workloads"
 type Suite struct {
 	// Templates are texts by file name.
 	Templates map[string]string
-	Catalog   *catalog.Catalog
-	Config    config.Config
+	// Layers are an operator's, above the templates.
+	Layers  []render.Layer
+	Catalog *catalog.Catalog
+	Config  config.Config
 }
 
 // Shipped returns the suite of the shipped templates and catalog and of the

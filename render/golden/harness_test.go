@@ -201,7 +201,7 @@ func TestEveryCaseSaysOneThing(t *testing.T) {
 			switch f.Name() {
 			case golden.ManifestFile, golden.ErrorFile:
 				expectations++
-			case golden.RequestFile, golden.ConfigFile, golden.CatalogFile, golden.TemplateFolder:
+			case golden.RequestFile, golden.ConfigFile, golden.CatalogFile, golden.TemplateFolder, golden.LayerFolder:
 			default:
 				t.Errorf("%s has %s, which nothing reads", name, f.Name())
 			}

@@ -1,0 +1,258 @@
+// Package overrides watches an operator's ConfigMaps, tries each change before it
+// counts, and keeps the last good one.
+package overrides
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/agynio/k8s-runner/engine"
+	"github.com/agynio/k8s-runner/layers"
+	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/render"
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// Prober tries layers before they count.
+type Prober interface {
+	// Probe returns an engine of layers. Its error says what is wrong with them,
+	// each finding on a line that starts with layer/file:line.
+	Probe(ctx context.Context, layers []render.Layer) (*engine.Engine, error)
+}
+
+// Recorder tells an operator what became of an edit.
+type Recorder interface {
+	// Record makes an Event of the ConfigMap.
+	Record(ctx context.Context, about *corev1.ConfigMap, good bool, reason, message string)
+}
+
+// State is what a Store serves.
+type State struct {
+	// Engine is nil if no layers were good since the start.
+	Engine *engine.Engine
+	// Layers are those of Engine, LoadedAt is when it was made.
+	Layers   []Layer
+	LoadedAt time.Time
+	// Rejection is the last edit that was refused, if it is still there.
+	Rejection *Rejection
+}
+
+// Layer is one ConfigMap of a State.
+type Layer struct {
+	Name, Kind, ResourceVersion string
+}
+
+// Rejection is an edit that does not count.
+type Rejection struct {
+	// Findings are lines that start with layer/file:line.
+	Findings string
+	At       time.Time
+}
+
+// Store serves the engine of the last good layers.
+type Store struct {
+	prober   Prober
+	recorder Recorder
+	log      *logrus.Logger
+	// allowed asks whether the Role lets us read the ConfigMaps.
+	allowed  func(context.Context) error
+	factory  informers.SharedInformerFactory
+	informer cache.SharedIndexInformer
+	changed  chan struct{}
+	loaded   chan struct{}
+	current  atomic.Pointer[State]
+}
+
+// New returns a Store of the ConfigMaps in namespace.
+func New(client kubernetes.Interface, namespace string, prober Prober, recorder Recorder, log *logrus.Logger) (*Store, error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = workload.LabelTemplates }),
+	)
+	s := &Store{
+		prober: prober, recorder: recorder, log: log, factory: factory,
+		allowed: func(ctx context.Context) error {
+			_, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: workload.LabelTemplates, Limit: 1})
+			return err
+		},
+		informer: factory.Core().V1().ConfigMaps().Informer(),
+		changed:  make(chan struct{}, 1),
+		loaded:   make(chan struct{}),
+	}
+	s.current.Store(&State{})
+	signal := func(any) {
+		select {
+		case s.changed <- struct{}{}:
+		default: // one is waiting, and will see this change too
+		}
+	}
+	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: signal, UpdateFunc: func(_, m any) { signal(m) }, DeleteFunc: signal,
+	}); err != nil {
+		return nil, fmt.Errorf("watching the templates: %w", err)
+	}
+	return s, nil
+}
+
+// Run watches until ctx ends. A Role that does not allow it leaves the shipped
+// templates as they are.
+func (s *Store) Run(ctx context.Context) error {
+	if err := s.allowed(ctx); apierrors.IsForbidden(err) {
+		s.log.WithField("cause", "the Role allows no list of ConfigMaps").Warn("the shipped templates are used; ConfigMaps are not read")
+		s.reload(ctx)
+		close(s.loaded)
+		<-ctx.Done()
+		return nil
+	}
+	s.factory.Start(ctx.Done())
+	defer s.factory.Shutdown()
+	if !cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced) {
+		return fmt.Errorf("reading the templates: %w", context.Cause(ctx))
+	}
+	s.reload(ctx)
+	close(s.loaded)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.changed:
+			s.reload(ctx)
+		}
+	}
+}
+
+// WaitForSync returns once there is something to render with, or a reason why
+// there is not.
+func (s *Store) WaitForSync(ctx context.Context) error {
+	select {
+	case <-s.loaded:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("reading the templates: %w", context.Cause(ctx))
+	}
+}
+
+// Current returns what is served now. One that is in use never changes.
+func (s *Store) Current() *State { return s.current.Load() }
+
+// Render renders with the engine of this moment.
+func (s *Store) Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *render.Manifests, error) {
+	state := s.Current()
+	if state.Engine == nil {
+		return nil, nil, workload.Errorf(workload.FailedPrecondition, "templates_rejected",
+			"the operator's templates have faults, and none were good since the start: %s", state.Rejection.Findings)
+	}
+	return state.Engine.Render(req)
+}
+
+// reload tries the ConfigMaps as they are now.
+func (s *Store) reload(ctx context.Context) {
+	maps := s.configMaps()
+	before := s.Current()
+	if same(before, maps) {
+		return
+	}
+	e, err := s.try(ctx, maps)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		s.reject(ctx, before, maps, err)
+		return
+	}
+	state := &State{Engine: e, Layers: described(maps), LoadedAt: time.Now()}
+	s.current.Store(state)
+	s.log.WithFields(logrus.Fields{"layers": len(maps), "digest": e.Digest()}).Info("templates loaded")
+	for _, m := range maps {
+		if !had(before, m) {
+			s.recorder.Record(ctx, m, true, "TemplatesLoaded", "the runner renders with it from now on")
+		}
+	}
+}
+
+func (s *Store) try(ctx context.Context, maps []*corev1.ConfigMap) (*engine.Engine, error) {
+	all, err := layers.Of(maps)
+	if err != nil {
+		return nil, err
+	}
+	return s.prober.Probe(ctx, all)
+}
+
+// reject keeps what was served and tells everyone why.
+func (s *Store) reject(ctx context.Context, before *State, maps []*corev1.ConfigMap, err error) {
+	state := *before
+	state.Rejection = &Rejection{Findings: err.Error(), At: time.Now()}
+	s.current.Store(&state)
+	s.log.WithError(err).Error("templates rejected; those before them stay")
+	for _, m := range maps {
+		if about := linesAbout(err, m.Name); about != "" {
+			s.recorder.Record(ctx, m, false, "TemplatesRejected", about+"\nThe runner goes on with what it had. `k8s-runner templates lint` finds this before an edit.")
+		}
+	}
+}
+
+// linesAbout are the findings in the ConfigMap called name.
+func linesAbout(err error, name string) string {
+	var about []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, name+"/") || strings.HasPrefix(line, name+":") {
+			about = append(about, line)
+		}
+	}
+	return strings.Join(about, "\n")
+}
+
+func (s *Store) configMaps() []*corev1.ConfigMap {
+	var maps []*corev1.ConfigMap
+	for _, item := range s.informer.GetStore().List() {
+		if m, ok := item.(*corev1.ConfigMap); ok {
+			maps = append(maps, m)
+		}
+	}
+	return maps
+}
+
+func described(maps []*corev1.ConfigMap) []Layer {
+	out := make([]Layer, len(maps))
+	for i, m := range maps {
+		out[i] = Layer{Name: m.Name, Kind: m.Labels[workload.LabelTemplates], ResourceVersion: m.ResourceVersion}
+	}
+	slices.SortFunc(out, func(a, b Layer) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// same reports whether s serves just these ConfigMaps.
+func same(s *State, maps []*corev1.ConfigMap) bool {
+	if s.Engine == nil || s.Rejection != nil || len(s.Layers) != len(maps) {
+		return false
+	}
+	for _, m := range maps {
+		if !had(s, m) {
+			return false
+		}
+	}
+	return true
+}
+
+func had(s *State, m *corev1.ConfigMap) bool {
+	for _, l := range s.Layers {
+		if l.Name == m.Name && l.ResourceVersion == m.ResourceVersion {
+			return true
+		}
+	}
+	return false
+}
