@@ -58,14 +58,30 @@ func (p *Probe) Probe(ctx context.Context, layers []render.Layer) (*engine.Engin
 	if err != nil {
 		return nil, err
 	}
+	if len(layers) == 0 {
+		return e, nil // what ships is no edit, whatever the cluster thinks of it
+	}
+	where, refused := p.tried(ctx, e)
+	if refused == nil {
+		return e, nil
+	}
+	shipped, err := engine.New(engine.Options(p.Suite))
+	if err != nil {
+		return nil, err
+	}
+	if _, also := p.tried(ctx, shipped); also != nil {
+		return e, nil // it is not about the layers: the cluster takes no Pod now
+	}
+	return nil, fmt.Errorf("%s: the cluster would refuse the Pod: %w", where, refused)
+}
+
+// tried puts a bare Pod of e to the cluster. where is its place in the templates.
+func (p *Probe) tried(ctx context.Context, e *engine.Engine) (where string, refused error) {
 	_, manifests, err := e.Render(&runnerv1.StartWorkloadRequest{
 		WorkloadId: uuid.NewString(), Main: &runnerv1.ContainerSpec{Image: "busybox"},
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if err := p.DryRun(ctx, manifests.Pod); err != nil {
-		return nil, fmt.Errorf("%s: the cluster would refuse the Pod: %w", manifests.Where(manifests.Pod), err)
-	}
-	return e, nil
+	return manifests.Where(manifests.Pod), p.DryRun(ctx, manifests.Pod)
 }
