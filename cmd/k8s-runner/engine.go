@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/dynamic"
@@ -18,14 +17,10 @@ import (
 )
 
 // newStore returns the operator's templates over the shipped ones.
-func newStore(c config.Config, reads kubernetes.Interface, writes dynamic.Interface, a *applier.Applier, log *logrus.Logger) (*overrides.Store, error) {
+func newStore(c config.Config, offered *catalog.Catalog, reads kubernetes.Interface, writes dynamic.Interface, a *applier.Applier, log *logrus.Logger) (*overrides.Store, error) {
 	files, err := templates.Shipped()
 	if err != nil {
 		return nil, err
-	}
-	offered, err := loadCatalog(c.Catalog.Path)
-	if err != nil {
-		return nil, fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
 	}
 	namespace := c.Templates.Namespace
 	if namespace == "" {

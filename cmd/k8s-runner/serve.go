@@ -77,12 +77,16 @@ func serve(ctx context.Context, c config.Config) error {
 	if c.Ziti.Enabled {
 		return errors.New("ziti.enabled (environment ZITI_ENABLED): this version of the runner has no overlay; unset it to serve on TCP")
 	}
+	offered, err := loadCatalog(c.Catalog.Path)
+	if err != nil {
+		return fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
+	}
 	typed, writes, err := newClients(c.Kube)
 	if err != nil {
 		return err
 	}
 	writer := applier.New(writes, c.Kube.Namespace)
-	operator, err := newStore(c, typed, writes, writer, log)
+	operator, err := newStore(c, offered, typed, writes, writer, log)
 	if err != nil {
 		return err
 	}
