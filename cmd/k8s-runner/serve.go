@@ -103,11 +103,7 @@ func serve(ctx context.Context, c config.Config) error {
 		return fmt.Errorf("serving on grpc.address: %w", err)
 	}
 
-	if os.Getenv("GOGC") == "" {
-		// What lives is a few megabytes of cache, what is made for a start is
-		// thrown away with it: collecting less often costs little memory.
-		debug.SetGCPercent(400)
-	}
+	collectLessOften()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		pods.Run(ctx)
@@ -135,6 +131,14 @@ func serve(ctx context.Context, c config.Config) error {
 		return nil
 	}
 	return err
+}
+
+// collectLessOften costs little memory: what lives is a few megabytes of cache,
+// what is made for a start is thrown away with it.
+func collectLessOften() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 // serveUntil serves until ctx ends; then it tells health checks, and lets the
