@@ -69,7 +69,14 @@ func (f *privilegeFinder) dockerIs(implementation string) bool {
 
 func (f *privilegeFinder) container(c map[string]any, at fieldPath) {
 	daemon := f.in.Docker != nil && stringAt(c, "name") == dockerDaemon
+	for i, p := range entries(c["ports"]) {
+		port := p["hostPort"]
+		f.found(port != nil && port != int64(0), PrivilegeHostPort, at.then("ports", i, "hostPort"))
+	}
 	context := mapAt(c, "securityContext")
+	if context == nil {
+		return
+	}
 	at = at.then("securityContext")
 	privileged := daemon && !f.dockerIs(catalog.DockerRootless)
 	f.found(context["privileged"] == true && !privileged, PrivilegePrivileged, at.then("privileged"))
@@ -78,10 +85,6 @@ func (f *privilegeFinder) container(c map[string]any, at fieldPath) {
 	for i, name := range added {
 		text, _ := name.(string)
 		f.found(!slices.Contains(f.settings.LinuxCapabilities, text), PrivilegeCapabilities, at.then("capabilities", "add", i))
-	}
-	for i, p := range entries(c["ports"]) {
-		port := p["hostPort"]
-		f.found(port != nil && port != int64(0), PrivilegeHostPort, at[:len(at)-1].then("ports", i, "hostPort"))
 	}
 }
 
