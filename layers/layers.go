@@ -99,19 +99,7 @@ func valuesOf(m *corev1.ConfigMap) (map[string]any, error) {
 		if err := yaml.UnmarshalStrict([]byte(m.Data[name]), &part); err != nil {
 			return nil, fmt.Errorf("%s/%s: %s", m.Name, name, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
 		}
-		overlay(values, part)
+		render.Overlay(values, part)
 	}
 	return values, nil
-}
-
-// overlay lays maps over maps; anything else replaces what is there.
-func overlay(values, over map[string]any) {
-	for key, value := range over {
-		there, isMap := values[key].(map[string]any)
-		if more, ok := value.(map[string]any); ok && isMap {
-			overlay(there, more)
-			continue
-		}
-		values[key] = value
-	}
 }

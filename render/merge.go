@@ -142,6 +142,19 @@ func grows(list string) bool {
 	return false
 }
 
+// Overlay lays values over values, map by map; anything else, lists too, replaces
+// what is there. It takes both apart.
+func Overlay(values, over map[string]any) {
+	for key, value := range over {
+		there, isMap := values[key].(map[string]any)
+		if more, ok := value.(map[string]any); ok && isMap {
+			Overlay(there, more)
+			continue
+		}
+		values[key] = value
+	}
+}
+
 // clone copies the maps and lists of v.
 func clone[T any](v T) T {
 	switch in := any(v).(type) {

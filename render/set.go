@@ -67,7 +67,7 @@ func Compile(files map[string]string, layers ...Layer) (*Set, error) {
 		if err := c.patches(s, l); err != nil {
 			return nil, err
 		}
-		merge(s.values, clone(l.Values))
+		Overlay(s.values, clone(l.Values))
 	}
 	for _, t := range c.base.Templates() {
 		if t.Tree != nil {
