@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"net"
@@ -31,6 +32,12 @@ func (c *Config) check() error {
 	require(c.Kube.Namespace != "", "kube.namespace", "is required: the namespace in which workloads run")
 	require(c.Kube.Namespace == "" || len(validation.IsDNS1123Label(c.Kube.Namespace)) == 0, "kube.namespace", "is not the name of a namespace")
 	require(c.Templates.Namespace == "" || len(validation.IsDNS1123Label(c.Templates.Namespace)) == 0, "templates.namespace", "is not the name of a namespace")
+	for i, entry := range c.Templates.AllowedKinds {
+		key := fmt.Sprintf("templates.allowed_kinds[%d]", i)
+		problem := kindProblem(entry)
+		require(problem == "", key, problem)
+		require(!slices.Contains(c.Templates.AllowedKinds[:i], entry), key, "is there twice")
+	}
 	require(c.Kube.QPS > 0 && !math.IsInf(float64(c.Kube.QPS), 0), "kube.qps", "must be a number above zero")
 	require(c.Kube.Burst > 0, "kube.burst", "must be above zero")
 	_, levelErr := logrus.ParseLevel(c.Log.Level)

@@ -66,6 +66,9 @@ type Catalog struct {
 type Templates struct {
 	// Namespace is where the ConfigMaps are; empty means that of the workloads.
 	Namespace string `koanf:"namespace"`
+	// AllowedKinds are what templates may make beside the Pod, its Secrets, policies
+	// and claims, such as "v1 ConfigMap".
+	AllowedKinds []string `koanf:"allowed_kinds"`
 }
 
 // Volumes holds the defaults of claims.
@@ -130,13 +133,14 @@ type NetworkPolicy struct {
 // Default returns the settings that hold where nothing else is said.
 func Default() Config {
 	return Config{
-		GRPC:     GRPC{Address: ":50051"},
-		Kube:     Kube{QPS: 500, Burst: 1000},
-		Log:      Log{Level: "info", Format: "text"},
-		Workload: Workload{FSGroup: 1000},
-		Volumes:  Volumes{Size: "10Gi"},
-		Gateway:  Gateway{Address: "gateway:8080"},
-		Ziti:     Ziti{EnrollmentTimeout: 2 * time.Minute},
+		GRPC:      GRPC{Address: ":50051"},
+		Kube:      Kube{QPS: 500, Burst: 1000},
+		Log:       Log{Level: "info", Format: "text"},
+		Workload:  Workload{FSGroup: 1000},
+		Templates: Templates{AllowedKinds: []string{}},
+		Volumes:   Volumes{Size: "10Gi"},
+		Gateway:   Gateway{Address: "gateway:8080"},
+		Ziti:      Ziti{EnrollmentTimeout: 2 * time.Minute},
 		Capabilities: Capabilities{
 			DockerImage: "docker:27-dind", DockerRootlessImage: "docker:27-dind-rootless",
 		},

@@ -48,7 +48,7 @@ func convert(from, to reflect.Value) (any, error) {
 		}
 		return m, nil
 	case to.Type() == reflect.TypeFor[[]string]() && isText:
-		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }), nil
+		return items(text), nil
 	case to.Kind() == reflect.Bool && isText:
 		return strconv.ParseBool(text)
 	case to.CanInt() && isText:
@@ -59,6 +59,17 @@ func convert(from, to reflect.Value) (any, error) {
 		return strconv.ParseFloat(text, 64)
 	}
 	return from.Interface(), nil
+}
+
+// items are those of a list, with commas between.
+func items(text string) []string {
+	list := []string{}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, item)
+		}
+	}
+	return list
 }
 
 // explain keeps the name of each wrong setting and leaves out its value, which

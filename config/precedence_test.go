@@ -44,6 +44,11 @@ func values() map[string]struct {
 		"capabilities.docker_image":          text("a:1", "b/c", "d", func(c Config) any { return c.Capabilities.DockerImage }),
 		"capabilities.docker_rootless_image": text("a:1", "b/c", "d", func(c Config) any { return c.Capabilities.DockerRootlessImage }),
 		"templates.namespace":                text("a", "b", "c", func(c Config) any { return c.Templates.Namespace }),
+		"templates.allowed_kinds": {
+			[3]string{"[v1 ConfigMap]", "v1 Service, a.example/v1 Thing", "v1 ConfigMap"},
+			func(c Config) any { return c.Templates.AllowedKinds },
+			[3]any{[]string{"v1 ConfigMap"}, []string{"v1 Service", "a.example/v1 Thing"}, []string{"v1 ConfigMap"}},
+		},
 		"security.allowed_privileges": {
 			[3]string{"[host-path]", "host-port", "privileged, sysctls"},
 			func(c Config) any { return c.Security.AllowedPrivileges },
@@ -135,13 +140,14 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		GRPC:     GRPC{Address: ":50051"},
-		Kube:     Kube{Namespace: "workloads", QPS: 500, Burst: 1000},
-		Log:      Log{Level: "info", Format: "text"},
-		Workload: Workload{FSGroup: 1000},
-		Volumes:  Volumes{Size: "10Gi"},
-		Gateway:  Gateway{Address: "gateway:8080"},
-		Ziti:     Ziti{EnrollmentTimeout: 2 * time.Minute},
+		GRPC:      GRPC{Address: ":50051"},
+		Kube:      Kube{Namespace: "workloads", QPS: 500, Burst: 1000},
+		Log:       Log{Level: "info", Format: "text"},
+		Workload:  Workload{FSGroup: 1000},
+		Templates: Templates{AllowedKinds: []string{}},
+		Volumes:   Volumes{Size: "10Gi"},
+		Gateway:   Gateway{Address: "gateway:8080"},
+		Ziti:      Ziti{EnrollmentTimeout: 2 * time.Minute},
 		Capabilities: Capabilities{
 			DockerImage: "docker:27-dind", DockerRootlessImage: "docker:27-dind-rootless",
 		},

@@ -18,6 +18,7 @@ func TestPrintedConfigReadsBack(t *testing.T) {
 		Log:           Log{Level: "debug", Format: "json"},
 		Workload:      Workload{FSGroup: 42},
 		Catalog:       Catalog{Path: "yes"},
+		Templates:     Templates{Namespace: "a", AllowedKinds: []string{"v1 ConfigMap", "a.example/v1 Thing"}},
 		Volumes:       Volumes{StorageClass: "0123", Size: "1e9"},
 		Gateway:       Gateway{Address: "h:1"},
 		Ziti:          Ziti{Enabled: true, EnrollmentTimeout: 90*time.Second + time.Millisecond},

@@ -27,6 +27,7 @@ func TestRefusesBadValues(t *testing.T) {
 		"security.profile":                   {"none", "Restricted"},
 		"security.allowed_capabilities":      {"net_admin", "NET_ADMIN;KILL", "NET-ADMIN", "CAP_NET_ADMIN", "NET_ADMIN,CAP_KILL"},
 		"templates.namespace":                {"A", "a_b"},
+		"templates.allowed_kinds":            {"Thing", "v1/Thing", "v1  ConfigMap", "v1 Config Map", "/v1 Thing", "A.example/v1 Thing", "a.example/V1 Thing", "a/b/v1 Thing", "v1 Config-Map", "v1 Service, v1 Service"},
 		"security.allowed_privileges":        {"nothing", "Privileged", "host-path;host-port"},
 		"security.run_as_user":               {"-1", "root", "1.5", "2147483648"},
 		"network_policy.enabled":             {"x", "yes", "2"},
@@ -83,6 +84,7 @@ func TestRefusesOtherTypesOfTheFile(t *testing.T) {
 		"capabilities.implementations":  {"[docker]", "{docker: 1}", "{docker: [a]}", "{docker: true}", "x"},
 		"kube.namespace":                {"5", "true", "[a]", "{x: a}", "{}"},
 		"security.allowed_capabilities": {"[1]", "{a: b}", "true"},
+		"templates.allowed_kinds":       {"[1]", "{v1: ConfigMap}", "[[v1 ConfigMap]]", "true"},
 		"security.run_as_user":          {"1.5", "true", "[1]"},
 		"network_policy.egress_cidrs":   {"[1]", "{a: b}", "5"},
 	} {

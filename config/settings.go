@@ -31,6 +31,7 @@ func settings() []setting {
 		{key: "workload.fs_group", env: "K8SRUNNER_WORKLOAD_FS_GROUP", usage: "group id that owns a Pod's volumes"},
 		{key: "catalog.path", env: "CATALOG_PATH", usage: "file of flavors, storage classes and capabilities"},
 		{key: "templates.namespace", env: "K8SRUNNER_TEMPLATES_NAMESPACE", usage: "namespace of the ConfigMaps with the operator's templates (default: that of the workloads)"},
+		{key: "templates.allowed_kinds", env: "K8SRUNNER_TEMPLATES_ALLOWED_KINDS", usage: "kinds that templates may make for a workload, such as v1 ConfigMap, with commas between"},
 		{key: "volumes.storage_class", env: "PVC_STORAGE_CLASS", usage: "storage class of claims for which the catalog names none"},
 		{key: "volumes.size", env: "PVC_STORAGE_SIZE", usage: "size of claims for which the request names none"},
 		{key: "gateway.address", env: "GATEWAY_ADDRESS", usage: "host:port of the platform's gateway"},

@@ -65,6 +65,7 @@ func settings(c config.Config) render.Settings {
 		Restricted:          c.Security.Profile == config.ProfileRestricted,
 		LinuxCapabilities:   c.Security.AllowedCapabilities,
 		AllowedPrivileges:   c.Security.AllowedPrivileges,
+		AllowedKinds:        c.Templates.AllowedKinds,
 	}
 	if c.NetworkPolicy.Enabled {
 		out.NetworkPolicy = &render.NetworkPolicy{EgressCIDRs: c.NetworkPolicy.EgressCIDRs}

@@ -14,7 +14,7 @@ func TestRecipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	recipes, err := filepath.Glob("../testdata/cases/recipe-*/layers/*.yaml")
-	if err != nil || len(recipes) < 8 {
+	if err != nil || len(recipes) < 9 {
 		t.Fatalf("the recipes are %v (%v)", recipes, err)
 	}
 	for _, file := range recipes {

@@ -192,3 +192,26 @@ func TestNoSuchLevel(t *testing.T) {
 		t.Errorf("the report is %v", report)
 	}
 }
+
+// TestKinds: a kind that the operator has not allowed is a finding, in a file and in
+// a patch, and it names the setting.
+func TestKinds(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Name }}-x}\n"
+	suite := shipped(t)
+	suite.Layers = []render.Layer{{Name: "mine", Files: map[string]string{"x.yaml": object}}}
+	report, err := lint.Run(lint.Options{Suite: suite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Findings) != 1 || !strings.HasPrefix(report.Findings[0].String(), "mine/x.yaml:2: kind ") || !strings.Contains(report.Findings[0].Message, "templates.allowed_kinds") {
+		t.Errorf("the findings are %v", report.Findings)
+	}
+	suite.Config.Templates.AllowedKinds = []string{"v1 ConfigMap"}
+	if report, err := lint.Run(lint.Options{Suite: suite}); err != nil || len(report.Findings) > 0 {
+		t.Errorf("allowed, the findings are %v (%v)", report.Findings, err)
+	}
+	suite.Layers[0].Patches = map[string]string{"y.yaml": "apiVersion: v1\nkind: Service\n"}
+	if report, err := lint.Run(lint.Options{Suite: suite}); err != nil || len(report.Findings) != 1 || report.Findings[0].File != "mine/y.yaml" {
+		t.Errorf("of a patch, the findings are %v (%v)", report.Findings, err)
+	}
+}

@@ -3,52 +3,29 @@ package render
 import (
 	"iter"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// kind is a kind of object with its version.
-type kind string
-
-// The kinds that templates may make.
-const (
-	podKind    kind = "v1 Pod"
-	secretKind kind = "v1 Secret"
-	claimKind  kind = "v1 PersistentVolumeClaim"
-	policyKind kind = "networking.k8s.io/v1 NetworkPolicy"
-)
-
-func newKinds() map[kind]*shape {
-	known := shapes{}
-	return map[kind]*shape{
-		podKind:    known.of(reflect.TypeFor[corev1.Pod]()),
-		secretKind: known.of(reflect.TypeFor[corev1.Secret]()),
-		claimKind:  known.of(reflect.TypeFor[corev1.PersistentVolumeClaim]()),
-		policyKind: known.of(reflect.TypeFor[networkingv1.NetworkPolicy]()),
+// check checks m as strictly as the API server does: unknown fields, wrong types
+// and bad quantities are faults.
+func (m *manifest) check(settings Settings) []fault {
+	if faults := m.checkKind(settings); len(faults) > 0 {
+		return faults
 	}
+	return m.shape.misfits(m.object)
 }
 
-func kindOfObject(obj map[string]any) kind {
-	return kind(stringAt(obj, "apiVersion") + " " + stringAt(obj, "kind"))
-}
-
-// check decodes obj as strictly as the API server does: unknown fields, wrong
-// types and bad quantities are faults.
-func (s *Set) check(obj map[string]any) []fault {
-	shape := s.kinds[kindOfObject(obj)]
-	if shape == nil {
-		var names []string
-		for k := range s.kinds {
-			names = append(names, string(k))
-		}
-		slices.Sort(names)
-		return []fault{{fieldPath{"kind"}, "with its apiVersion, must be one of " + strings.Join(names, ", ")}}
+func (m *manifest) checkKind(settings Settings) []fault {
+	if kindOfObject(m.object).may(settings) {
+		return nil
 	}
-	return shape.misfits(obj)
+	names := slices.Clone(settings.AllowedKinds)
+	for _, k := range builtIn() {
+		names = append(names, string(k))
+	}
+	slices.Sort(names)
+	return []fault{{fieldPath{"kind"}, "with its apiVersion, must be one of " + strings.Join(names, ", ") + "; the setting templates.allowed_kinds can allow others"}}
 }
 
 // A duplicate is an entry of a list whose key an earlier entry has. Server-side

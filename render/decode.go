@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 // manifest is an object of a template's output.
 type manifest struct {
 	object map[string]any
+	shape  *shape
 	// root and source lead from a field back to the template.
 	root   *yaml.Node
 	source *decoder
@@ -21,11 +23,11 @@ type manifest struct {
 	patches []*manifest
 }
 
-// decode parses the output of the template file into objects and puts the
-// values into their slots.
-func (s *Set) decode(file, output string, slots []any) ([]manifest, error) {
+// decode parses the output of the template file into objects, or into patches of
+// some, and puts the values into their slots.
+func (s *Set) decode(file, output string, slots []any, patches bool) ([]manifest, error) {
 	doc, err := s.parsed.parse(output)
-	d := &decoder{file: file, slots: slots, places: doc.places}
+	d := &decoder{file: file, slots: slots, places: doc.places, patches: patches}
 	if i := forged.FindStringIndex(doc.source); i != nil {
 		return nil, d.errorf(lineAt(doc.source, i[0]), "holds a character that is reserved for the renderer")
 	}
@@ -41,7 +43,7 @@ func (s *Set) decode(file, output string, slots []any) ([]manifest, error) {
 		switch v := v.(type) {
 		case nil: // a document of comments
 		case map[string]any:
-			manifests = append(manifests, manifest{object: v, root: root, source: d})
+			manifests = append(manifests, manifest{object: v, shape: s.kinds.shapeOf(kindOfObject(v)), root: root, source: d})
 		default:
 			return nil, d.errorf(root.Line, "a manifest must be a mapping")
 		}
@@ -56,6 +58,8 @@ type decoder struct {
 	file   string
 	slots  []any
 	places []place
+	// patches is true if the file is one in which directives count.
+	patches bool
 }
 
 // errorf is an error at a line of the output. Its text must hold no value.
@@ -153,6 +157,11 @@ func (d *decoder) mapping(n *yaml.Node) (any, error) {
 			if err != nil {
 				return nil, err
 			}
+			if d.patches && key.Value == directiveKey {
+				if v, err = d.directive(n.Content[i+1]); err != nil {
+					return nil, err
+				}
+			}
 			if err := d.add(m, key, name, v); err != nil {
 				return nil, err
 			}
@@ -183,6 +192,16 @@ func (d *decoder) add(m map[string]any, at *yaml.Node, name string, v any) error
 		return d.errorf(at.Line, "%s is there twice", printedKey)
 	}
 	return d.errorf(at.Line, "the key %q is there twice", at.Value)
+}
+
+// directive is one that was written: only who writes a template decides what its
+// patch does.
+func (d *decoder) directive(n *yaml.Node) (any, error) {
+	what := directive(n.Value) // a slot is none of these
+	if n.Kind != yaml.ScalarNode || !slices.Contains([]directive{mergeThere, replaceThere, deleteThere}, what) {
+		return nil, d.errorf(n.Line, "%s must be merge, replace or delete, in the text of the template", directiveKey)
+	}
+	return what, nil
 }
 
 func (d *decoder) key(n *yaml.Node) (string, error) {

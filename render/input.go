@@ -187,4 +187,7 @@ type Settings struct {
 	// LinuxCapabilities are those that a container may add, AllowedPrivileges
 	// what a template may give a Pod beside (Privileges).
 	LinuxCapabilities, AllowedPrivileges []string
+	// AllowedKinds are those that templates may make beside the Pod, its Secrets,
+	// policies and claims, such as "v1 ConfigMap".
+	AllowedKinds []string
 }

@@ -5,64 +5,93 @@ import (
 	"slices"
 )
 
-// directive in a map of a patch says what it does to what is there: merge (as
-// without one), replace or delete.
-const directive = "$patch"
+// directiveKey in a map of a patch says what the map does to what is there: merge
+// (as without one), replace or delete.
+const directiveKey = "$patch"
 
-// merge merges patch into object as kubectl patch does, strategically: a null
-// deletes, lists merge by the keys of their entries, $patch is honoured. In two
-// things it is kinder to those who write patches: lists without keys that name
-// more of something, such as tolerations, grow instead of being replaced, and
-// what was there keeps its order, the main container first. It takes both apart.
-func merge(object, patch map[string]any) {
+// directive is what stands there. The decoder makes one of what is written in the
+// text of a patch; a string that a value brings along is data.
+type directive string
+
+const (
+	mergeThere   directive = "merge"
+	replaceThere directive = "replace"
+	deleteThere  directive = "delete"
+)
+
+// merge merges patch into object of shape s as kubectl patch does, strategically:
+// a null deletes, lists merge by the keys of their entries, $patch is honoured. In
+// two things it is kinder to those who write patches: lists without keys that name
+// more of something, such as tolerations, grow instead of being replaced, and what
+// was there keeps its order, the main container first. Of what is not Kubernetes'
+// own, lists are replaced (RFC 7386). It takes both apart.
+func merge(s *shape, object, patch map[string]any) {
 	for name, value := range patch {
 		switch value := value.(type) {
 		case nil:
 			delete(object, name)
 		case map[string]any:
-			mergeMap(object, name, value)
+			mergeMap(s.part(name), object, name, value)
 		case []any:
 			there, _ := object[name].([]any)
-			object[name] = mergeList(name, there, value)
+			object[name] = mergeList(listOf(s, name), there, value)
+		case directive:
 		default:
-			if name != directive {
-				object[name] = value
-			}
+			object[name] = value
 		}
 	}
 }
 
-func mergeMap(object map[string]any, name string, patch map[string]any) {
+func mergeMap(s *shape, object map[string]any, name string, patch map[string]any) {
 	there, ok := object[name].(map[string]any)
-	switch what := patch[directive]; {
-	case what == "delete":
+	switch what := patch[directiveKey]; {
+	case what == deleteThere:
 		delete(object, name)
 		return
-	case what == "replace", !ok:
+	case what == replaceThere, !ok:
 		there = map[string]any{}
 		object[name] = there
 	}
-	merge(there, patch)
+	merge(s, there, patch)
 }
 
-func mergeList(name string, there, patch []any) []any {
-	replaces := slices.ContainsFunc(patch, func(item any) bool { return isDirective(item, "replace") })
-	if replaces {
+// list is a list of a struct.
+type list struct {
+	name string
+	// key is the field by which its entries are told apart, or "": the
+	// patchMergeKey of Kubernetes' own types.
+	key string
+	// entry is nil where nothing is known of the entries.
+	entry *shape
+}
+
+func listOf(s *shape, name string) list {
+	l := list{name: name}
+	if part := s.part(name); part != nil && part.kind == reflect.Slice {
+		l.key, l.entry = s.keys[name], part.item
+	}
+	return l
+}
+
+func mergeList(l list, there, patch []any) []any {
+	if l.entry == nil {
+		return patch
+	}
+	if slices.ContainsFunc(patch, func(item any) bool { return isDirective(item) && within(item, directiveKey) == replaceThere }) {
 		there = nil
 	}
-	key := mergeKey(name)
-	if key == "" && !grows(name) {
+	if l.key == "" && !grows(l.name) {
 		there = nil
 	}
 	out := slices.Clone(there)
 	for _, item := range patch {
 		entry, isMap := item.(map[string]any)
 		switch {
-		case isMap && len(entry) == 1 && entry[directive] != nil: // of the list
-		case isMap && key != "":
-			out = mergeEntry(out, entry, key)
+		case isDirective(item): // of the list
+		case isMap && l.key != "":
+			out = mergeEntry(l, out, entry)
 		case isMap:
-			out = addOnce(out, withoutDirectives(entry))
+			out = addOnce(out, withoutDirectives(l.entry, entry))
 		default:
 			out = addOnce(out, item)
 		}
@@ -70,36 +99,38 @@ func mergeList(name string, there, patch []any) []any {
 	return out
 }
 
-func isDirective(item any, what string) bool {
+// isDirective reports whether an entry of a list is nothing but a directive.
+func isDirective(item any) bool {
 	entry, _ := item.(map[string]any)
-	return len(entry) == 1 && entry[directive] == what
+	_, is := entry[directiveKey].(directive)
+	return is && len(entry) == 1
 }
 
-// mergeEntry merges entry into that of list which has its key.
-func mergeEntry(list []any, entry map[string]any, key string) []any {
-	i := slices.IndexFunc(list, func(item any) bool {
-		there, ok := item.(map[string]any)
-		return ok && there[key] == entry[key]
+// mergeEntry merges entry into that of there which has its key.
+func mergeEntry(l list, there []any, entry map[string]any) []any {
+	i := slices.IndexFunc(there, func(item any) bool {
+		one, ok := item.(map[string]any)
+		return ok && one[l.key] == entry[l.key]
 	})
-	switch what := entry[directive]; {
-	case what == "delete" && i >= 0:
-		return slices.Delete(list, i, i+1)
-	case what == "delete":
-		return list
-	case i < 0, entry[key] == nil: // ports of a NetworkPolicy have none
-		return append(list, withoutDirectives(entry))
-	case what == "replace":
-		list[i] = withoutDirectives(entry)
-		return list
+	switch what := entry[directiveKey]; {
+	case what == deleteThere && i >= 0:
+		return slices.Delete(there, i, i+1)
+	case what == deleteThere:
+		return there
+	case i < 0, entry[l.key] == nil:
+		return append(there, withoutDirectives(l.entry, entry))
+	case what == replaceThere:
+		there[i] = withoutDirectives(l.entry, entry)
+		return there
 	}
-	merge(list[i].(map[string]any), entry) //nolint:forcetypeassert // IndexFunc looked
-	return list
+	merge(l.entry, there[i].(map[string]any), entry) //nolint:forcetypeassert // IndexFunc looked
+	return there
 }
 
 // withoutDirectives is patch where nothing is there to merge it with.
-func withoutDirectives(patch map[string]any) map[string]any {
+func withoutDirectives(s *shape, patch map[string]any) map[string]any {
 	out := map[string]any{}
-	merge(out, patch)
+	merge(s, out, patch)
 	return out
 }
 
@@ -108,28 +139,6 @@ func addOnce(list []any, item any) []any {
 		return list
 	}
 	return append(list, item)
-}
-
-// mergeKey is the key of a list's entries, or "" if they have none: the
-// patchMergeKey of Kubernetes' own types (k8s.io/api).
-func mergeKey(list string) string {
-	switch list {
-	case "containers", "initContainers", "ephemeralContainers", "env", "volumes", "imagePullSecrets", "schedulingGates", "resourceClaims", "evictionResponders":
-		return "name"
-	case "volumeMounts":
-		return "mountPath"
-	case "volumeDevices":
-		return "devicePath"
-	case "ports":
-		return "containerPort"
-	case "hostAliases":
-		return "ip"
-	case "topologySpreadConstraints":
-		return "topologyKey"
-	case "ownerReferences":
-		return "uid"
-	}
-	return ""
 }
 
 // grows reports whether a list without keys grows where strategic merge would

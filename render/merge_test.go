@@ -1,25 +1,23 @@
 package render
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 )
 
+// parsed is text as the decoder reads a patch, or an object.
 func parsed(t *testing.T, text string) map[string]any {
 	t.Helper()
-	out := map[string]any{}
-	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
-		t.Fatal(err)
+	all, err := (&Set{kinds: newKinds()}).decode("patch.yaml", text, nil, true)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("of %s: %v", text, err)
 	}
-	return out
+	return all[0].object
 }
 
-// TestMerge merges patches into one Pod.
+// TestMerge merges patches into one Pod, but for the last ones.
 func TestMerge(t *testing.T) {
 	const pod = `{spec: {containers: [{name: main, image: a, args: [x], env: [{name: A, value: "1"}], securityContext: {capabilities: {add: [KILL]}}}, {name: side, image: b}],
 		tolerations: [{key: a}], nodeSelector: {pool: one}, volumes: [{name: w, emptyDir: {}}]}}`
@@ -47,11 +45,36 @@ func TestMerge(t *testing.T) {
 		"a capability":          {`{spec: {containers: [{name: main, securityContext: {capabilities: {add: [CHOWN]}}}]}}`, with("[KILL]", "[KILL, CHOWN]")},
 		"another source":        {`{spec: {volumes: [{name: w, emptyDir: null, secret: {secretName: s}}]}}`, with("emptyDir: {}", "secret: {secretName: s}")},
 		"what is not there":     {`{spec: {affinity: {nodeAffinity: {$patch: merge}}, initContainers: [{name: i, image: x, $patch: merge}]}}`, with("{spec: {", "{spec: {affinity: {nodeAffinity: {}}, initContainers: [{name: i, image: x}], ")},
-		"ports without a key":   {`{spec: {egress: [{ports: [{port: 53}, {port: 54}]}]}}`, with("{spec: {", "{spec: {egress: [{ports: [{port: 53}, {port: 54}]}], ")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := parsed(t, pod)
-			merge(got, parsed(t, c.patch))
+			merge(newKinds().shapeOf(podKind), got, parsed(t, c.patch))
+			if diff := cmp.Diff(parsed(t, c.want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMergeOfOtherKinds: the keys of lists are those of the kind's own types; of a
+// kind that is not Kubernetes' own, lists are replaced.
+func TestMergeOfOtherKinds(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind                kind
+		object, patch, want string
+	}{
+		"ports of a Service":       {"v1 Service", `{spec: {ports: [{port: 80}, {port: 90}]}}`, `{spec: {ports: [{port: 90, name: b}]}}`, `{spec: {ports: [{port: 80}, {port: 90, name: b}]}}`},
+		"a port deleted":           {"v1 Service", `{spec: {ports: [{port: 80}, {port: 90}]}}`, `{spec: {ports: [{port: 80, $patch: delete}]}}`, `{spec: {ports: [{port: 90}]}}`},
+		"rules of an Ingress":      {"networking.k8s.io/v1 Ingress", `{spec: {rules: [{host: a}]}}`, `{spec: {rules: [{host: b}]}}`, `{spec: {rules: [{host: b}]}}`},
+		"a policy's rules":         {policyKind, `{spec: {egress: [{ports: [{port: 1}]}]}}`, `{spec: {egress: [{ports: [{port: 53}, {port: 54}]}]}}`, `{spec: {egress: [{ports: [{port: 1}]}, {ports: [{port: 53}, {port: 54}]}]}}`},
+		"data of a ConfigMap":      {configMapKind, `{data: {a: x, b: y}}`, `{data: {b: null, c: z}}`, `{data: {a: x, c: z}}`},
+		"a list of a resource":     {"a.example/v1 Thing", `{spec: {containers: [{name: a, x: 1}], tolerations: [{key: a}]}}`, `{spec: {containers: [{name: a, y: 2}], tolerations: []}}`, `{spec: {containers: [{name: a, y: 2}], tolerations: []}}`},
+		"maps of a resource":       {"a.example/v1 Thing", `{metadata: {labels: {a: b}}, spec: {deep: {a: 1, b: 2}, flat: 1}}`, `{metadata: {labels: {c: d}}, spec: {deep: {b: null, c: 3}, flat: {a: null, b: 1}}}`, `{metadata: {labels: {a: b, c: d}}, spec: {deep: {a: 1, c: 3}, flat: {b: 1}}}`},
+		"the schema of a resource": {"a.example/v1 Thing", `{spec: {}}`, `{spec: {$ref: x}}`, `{spec: {$ref: x}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := parsed(t, c.object)
+			merge(newKinds().shapeOf(c.kind), got, parsed(t, c.patch))
 			if diff := cmp.Diff(parsed(t, c.want), got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -62,44 +85,16 @@ func TestMerge(t *testing.T) {
 // TestMergeLeavesThePatch, which another object may get as well.
 func TestMergeLeavesThePatch(t *testing.T) {
 	const text = `{spec: {containers: [{name: main, env: [{name: B}]}, {name: new, image: x}], nodeSelector: {a: b}}}`
-	patch := parsed(t, text)
-	for range 2 {
-		object := parsed(t, `{spec: {containers: [{name: main}]}}`)
-		merge(object, patch)
-		merge(object, parsed(t, `{spec: {containers: [{name: new, image: y}], nodeSelector: {a: c}}}`))
-		if diff := cmp.Diff(parsed(t, text), patch); diff != "" {
-			t.Fatalf("(-want +got):\n%s", diff)
-		}
-	}
-}
-
-// TestMergeKeys compares the keys with those in the tags of Kubernetes' types.
-func TestMergeKeys(t *testing.T) {
-	seen := map[reflect.Type]bool{}
-	lists := 0
-	var visit func(reflect.Type)
-	visit = func(typ reflect.Type) {
-		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
-			typ = typ.Elem()
-		}
-		if typ.Kind() != reflect.Struct || seen[typ] {
-			return
-		}
-		seen[typ] = true
-		for i := range typ.NumField() {
-			f := typ.Field(i)
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if key := f.Tag.Get("patchMergeKey"); key != "" || (f.Type.Kind() == reflect.Slice && mergeKey(name) != "") {
-				lists++
-				if got := mergeKey(name); got != key {
-					t.Errorf("%s.%s has the merge key %q and is merged by %q", typ, name, key, got)
-				}
+	for _, k := range []kind{podKind, "a.example/v1 Thing"} {
+		shape := newKinds().shapeOf(k)
+		patch := parsed(t, text)
+		for range 2 {
+			object := parsed(t, `{spec: {containers: [{name: main}]}}`)
+			merge(shape, object, patch)
+			merge(shape, object, parsed(t, `{spec: {containers: [{name: new, image: y}], nodeSelector: {a: c}}}`))
+			if diff := cmp.Diff(parsed(t, text), patch); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", k, diff)
 			}
-			visit(f.Type)
 		}
-	}
-	visit(reflect.TypeFor[corev1.PodSpec]())
-	if lists < 10 {
-		t.Errorf("only %d lists were seen", lists)
 	}
 }

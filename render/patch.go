@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -13,10 +12,10 @@ import (
 
 // patched merges patches into the objects of their kind and, if they have one,
 // their name. A patch for what this workload does not have does nothing.
-func (s *Set) patched(objects, patches []manifest, spec *workload.Spec) error {
+func patched(objects, patches []manifest, spec *workload.Spec, settings Settings) error {
 	for i := range patches {
 		patch := &patches[i]
-		if faults := s.checkPatch(patch); len(faults) > 0 {
+		if faults := patch.checkPatch(settings); len(faults) > 0 {
 			return patch.errorOf(faults)
 		}
 		for j := range objects {
@@ -26,7 +25,7 @@ func (s *Set) patched(objects, patches []manifest, spec *workload.Spec) error {
 			if err := objects[j].additions(patch, spec); err != nil {
 				return err
 			}
-			merge(objects[j].object, patch.body())
+			merge(patch.shape, objects[j].object, patch.body())
 			objects[j].patches = append(objects[j].patches, patch)
 		}
 	}
@@ -51,39 +50,14 @@ func (m *manifest) body() map[string]any {
 }
 
 // checkPatch checks a patch as strictly as an object, but for its directives.
-func (s *Set) checkPatch(patch *manifest) []fault {
-	if faults := patch.directiveFaults(nil, patch.object); len(faults) > 0 {
+func (m *manifest) checkPatch(settings Settings) []fault {
+	if faults := m.checkKind(settings); len(faults) > 0 {
 		return faults
 	}
-	return s.check(withoutDirectives(patch.object))
-}
-
-// directiveFaults finds directives that are none, and those that a value brings
-// along: only who writes a template decides what a patch does.
-func (m *manifest) directiveFaults(at fieldPath, v any) []fault {
-	var faults []fault
-	switch v := v.(type) {
-	case []any:
-		for i, item := range v {
-			faults = append(faults, m.directiveFaults(at.then(i), item)...)
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			switch value := v[name]; {
-			case strings.HasPrefix(name, "$") && m.isPrinted(at, name):
-				faults = append(faults, fault{at, "holds a directive that was not written in the template"})
-			case name == directive:
-				if !slices.Contains([]any{"merge", "replace", "delete"}, value) {
-					faults = append(faults, fault{at.then(name), "must be merge, replace or delete"})
-				}
-			case strings.HasPrefix(name, "$"):
-				faults = append(faults, fault{at.then(name), "is no directive; there is only " + directive})
-			default:
-				faults = append(faults, m.directiveFaults(at.then(name), value)...)
-			}
-		}
+	if m.shape.isCustom() {
+		return m.shape.misfits(m.object)
 	}
-	return faults
+	return m.shape.misfits(withoutDirectives(m.shape, m.object))
 }
 
 // additions refuses a container that patch and request both add under one name.

@@ -23,15 +23,15 @@ func (s *Set) Render(spec *workload.Spec, plan *catalog.Plan, settings Settings)
 	}()
 	in := NewInput(spec, plan, settings)
 	in.Values = s.values
-	objects, err := s.output(e, s.objects, in)
+	objects, err := s.output(e, s.objects, in, false)
 	if err != nil {
 		return nil, err
 	}
-	patches, err := s.output(e, s.patches, in)
+	patches, err := s.output(e, s.patches, in, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.patched(objects, patches, spec); err != nil {
+	if err := patched(objects, patches, spec, settings); err != nil {
 		return nil, err
 	}
 	kept := slices.Clone(e.slots) // for Where, after this render
@@ -47,15 +47,15 @@ func (s *Set) Render(spec *workload.Spec, plan *catalog.Plan, settings Settings)
 	return s.collect(objects, in)
 }
 
-// output executes templates and decodes what they print.
-func (s *Set) output(e *executor, templates []string, in *Input) ([]manifest, error) {
+// output executes templates and decodes what they print, objects or patches.
+func (s *Set) output(e *executor, templates []string, in *Input, patches bool) ([]manifest, error) {
 	var all []manifest
 	for _, name := range templates {
 		output, err := e.run(name, in)
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.decode(name, output, e.slots)
+		found, err := s.decode(name, output, e.slots, patches)
 		if err != nil {
 			return nil, err
 		}
@@ -66,11 +66,11 @@ func (s *Set) output(e *executor, templates []string, in *Input) ([]manifest, er
 
 // finish checks m and seals it.
 func (s *Set) finish(m *manifest, in *Input, spec *workload.Spec, settings Settings) error {
-	if faults := s.check(m.object); len(faults) > 0 {
+	if faults := m.check(settings); len(faults) > 0 {
 		return m.errorOf(faults)
 	}
 	if kindOfObject(m.object) != podKind {
-		return m.errorOf(s.sealOther(m.object, in))
+		return m.errorOf(sealOther(m.object, in))
 	}
 	if found := duplicates(m.object); len(found) > 0 {
 		if err := m.collision(found, spec); err != nil {
@@ -89,7 +89,7 @@ func (s *Set) collect(objects []manifest, in *Input) (*Manifests, error) {
 	for i := range objects {
 		m := &objects[i]
 		obj := &unstructured.Unstructured{Object: m.object}
-		name := obj.GetKind() + " " + obj.GetName()
+		name := kindOfObject(m.object).gvk().GroupKind().String() + " " + obj.GetName()
 		if first, twice := made[name]; twice { // the name can hold a secret
 			return nil, fmt.Errorf("%s: a second %s of its name; %s makes one already", m.at(nil), obj.GetKind(), first)
 		}

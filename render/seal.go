@@ -27,12 +27,13 @@ func (s *Set) sealPod(obj map[string]any, in *Input, spec *workload.Spec, settin
 }
 
 // sealOther does the same to an object that goes with the Pod. Its name keeps
-// workloads apart; a claim, which outlives them, is one that the request names.
-func (s *Set) sealOther(obj map[string]any, in *Input) []fault {
-	faults := slices.Concat(
-		others(fieldPath{"metadata"}, mapAt(obj, "metadata"), "name", "namespace", "labels", "annotations"),
-		others(nil, obj, "apiVersion", "kind", "metadata", "spec", "type", "data", "stringData", "immutable"),
-	)
+// workloads apart; a claim, which outlives them, is one that the request names. No
+// label of a request makes it one of the operator's templates.
+func sealOther(obj map[string]any, in *Input) []fault {
+	faults := others(fieldPath{"metadata"}, mapAt(obj, "metadata"), "name", "namespace", "labels", "annotations")
+	if _, has := obj["status"]; has {
+		faults = append(faults, fault{fieldPath{"status"}, notForTemplates})
+	}
 	metadata := madeAt(obj, "metadata")
 	name, labels := stringAt(metadata, "name"), identity(in.ID)
 	if kindOfObject(obj) == claimKind {
@@ -44,13 +45,14 @@ func (s *Set) sealOther(obj map[string]any, in *Input) []fault {
 	} else if !in.owns(name) || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		faults = append(faults, fault{fieldPath{"metadata", "name"}, "must be that of the Pod, or start with it and a dash, and be one that Kubernetes takes"})
 	}
-	if secretType := stringAt(obj, "type"); forbiddenSecret(secretType) {
+	if kindOfObject(obj) == secretKind && forbiddenSecret(stringAt(obj, "type")) {
 		faults = append(faults, fault{fieldPath{"type"}, "is refused: a workload has no access to the API server"})
 	}
 	if len(faults) > 0 {
 		return faults
 	}
 	metadata["namespace"] = in.Namespace
+	delete(mapAt(metadata, "labels"), workload.LabelTemplates)
 	maps.Copy(madeAt(metadata, "labels"), labels)
 	return nil
 }
@@ -105,12 +107,14 @@ func firstName(spec map[string]any) string {
 	return ""
 }
 
+const notForTemplates = "is not for a template to decide"
+
 // others refuses the keys of m that are not allowed.
 func others(path fieldPath, m map[string]any, allowed ...string) []fault {
 	var faults []fault
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if !slices.Contains(allowed, k) {
-			faults = append(faults, fault{path.then(k), "is not for a template to decide"})
+			faults = append(faults, fault{path.then(k), notForTemplates})
 		}
 	}
 	return faults

@@ -37,7 +37,7 @@ type Set struct {
 	values           map[string]any
 	digest           string
 	// kinds are what each kind of object may look like.
-	kinds  map[kind]*shape
+	kinds  *kinds
 	parsed documents
 	// executors holds copies of the templates that are bound to the slots of one render.
 	executors sync.Pool

@@ -19,8 +19,12 @@ type shape struct {
 	kind reflect.Kind
 	// fields are those of a struct.
 	fields map[string]*shape
-	// item is what a list or a map holds.
+	// item is what a list or a map holds, and a struct beside its fields: a
+	// custom resource.
 	item *shape
+	// keys are the fields by which the entries of a struct's lists are told apart,
+	// by the list's name.
+	keys map[string]string
 	// opaque is a type that decodes itself, such as a quantity.
 	opaque reflect.Type
 	name   string
@@ -43,26 +47,32 @@ func (known shapes) of(t reflect.Type) *shape {
 	case decodesItself, t == reflect.TypeFor[[]byte]():
 		s.kind, s.opaque = reflect.Invalid, t
 	case s.kind == reflect.Struct:
-		s.fields = map[string]*shape{}
-		known.addFields(s.fields, t)
+		s.fields, s.keys = map[string]*shape{}, map[string]string{}
+		known.addFields(s, t)
 	case s.kind == reflect.Slice, s.kind == reflect.Map:
 		s.item = known.of(t.Elem())
 	}
 	return s
 }
 
-func (known shapes) addFields(fields map[string]*shape, t reflect.Type) {
+func (known shapes) addFields(s *shape, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name != "":
-			fields[name] = known.of(f.Type)
+			s.fields[name] = known.of(f.Type)
+			if key := f.Tag.Get("patchMergeKey"); key != "" {
+				s.keys[name] = key
+			}
 		case f.Anonymous: // its fields stand among those of t
-			known.addFields(fields, f.Type)
+			known.addFields(s, f.Type)
 		}
 	}
 }
+
+// isCustom reports whether s is that of a custom resource.
+func (s *shape) isCustom() bool { return s.kind == reflect.Struct && s.item != nil }
 
 // misfits returns the parts of v that do not have shape s. It repeats no value.
 func (s *shape) misfits(v any) []fault {
@@ -70,15 +80,17 @@ func (s *shape) misfits(v any) []fault {
 		return nil
 	}
 	switch v := v.(type) {
+	case directive:
+		return []fault{{what: "is for Kubernetes' own kinds: a patch of another one is merged by RFC 7386"}}
 	case map[string]any:
-		if s.kind == reflect.Struct || s.kind == reflect.Map {
+		if s.kind == reflect.Struct || s.kind == reflect.Map || s.kind == reflect.Interface {
 			return s.misfitsOfMap(v)
 		}
 	case []any:
-		if s.kind == reflect.Slice {
+		if entry := s.entry(); entry != nil {
 			var faults []fault
 			for i, item := range v {
-				faults = append(faults, below(i, s.item.misfits(item))...)
+				faults = append(faults, below(i, entry.misfits(item))...)
 			}
 			return faults
 		}
@@ -96,7 +108,7 @@ func (s *shape) misfitsOfMap(m map[string]any) []fault {
 		switch part := s.part(k); {
 		case part == nil:
 			faults = append(faults, fault{fieldPath{freeKey(k)}, "is an unknown field"})
-		case s.kind == reflect.Map:
+		case s.fields[k] == nil:
 			faults = append(faults, below(freeKey(k), part.misfits(m[k]))...)
 		default:
 			faults = append(faults, below(k, part.misfits(m[k]))...)
@@ -107,10 +119,26 @@ func (s *shape) misfitsOfMap(m map[string]any) []fault {
 
 // part is the shape of a value in a map or a struct, nil if there is none.
 func (s *shape) part(key string) *shape {
-	if s.kind == reflect.Map {
+	switch {
+	case s == nil, s.kind == reflect.Interface:
+		return s
+	case s.fields[key] != nil:
+		return s.fields[key]
+	case s.kind == reflect.Map, s.kind == reflect.Struct:
 		return s.item
 	}
-	return s.fields[key]
+	return nil
+}
+
+// entry is the shape of an entry of a list, nil if s is none.
+func (s *shape) entry() *shape {
+	switch {
+	case s == nil, s.kind == reflect.Interface:
+		return s
+	case s.kind == reflect.Slice:
+		return s.item
+	}
+	return nil
 }
 
 // fits reports whether v, and all in it, has shape s.
@@ -122,17 +150,21 @@ func (s *shape) fits(v any) bool {
 	case nil:
 		return true
 	case string:
-		return s.kind == reflect.String
+		return s.kind == reflect.String || s.kind == reflect.Interface
 	case bool:
-		return s.kind == reflect.Bool
+		return s.kind == reflect.Bool || s.kind == reflect.Interface
 	case int64:
 		return s.holds(v)
 	case float64:
+		if s.kind == reflect.Interface {
+			return !math.IsNaN(v) && !math.IsInf(v, 0) // which JSON does not have
+		}
 		return v == math.Trunc(v) && math.Abs(v) < 1<<53 && s.holds(int64(v))
 	case []any:
-		return s.kind == reflect.Slice && !slices.ContainsFunc(v, func(item any) bool { return !s.item.fits(item) })
+		entry := s.entry()
+		return entry != nil && !slices.ContainsFunc(v, func(item any) bool { return !entry.fits(item) })
 	case map[string]any:
-		if s.kind != reflect.Struct && s.kind != reflect.Map {
+		if s.kind != reflect.Struct && s.kind != reflect.Map && s.kind != reflect.Interface {
 			return false
 		}
 		for k, item := range v {
@@ -147,7 +179,7 @@ func (s *shape) fits(v any) bool {
 
 func (s *shape) holds(n int64) bool {
 	switch s.kind {
-	case reflect.Int, reflect.Int64, reflect.Float64:
+	case reflect.Int, reflect.Int64, reflect.Float64, reflect.Interface:
 		return true
 	case reflect.Int32:
 		return math.MinInt32 <= n && n <= math.MaxInt32
@@ -176,6 +208,8 @@ func (s *shape) wanted() string {
 		return "a mapping"
 	case reflect.Slice:
 		return "a list"
+	case reflect.Interface:
+		return "a number of JSON"
 	}
 	return "a valid " + s.name
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,6 +113,24 @@ func TestNumbersBeyond32Bits(t *testing.T) {
 	for _, misfit := range []any{int64(1 << 31), int64(-1<<31 - 1), 1e10, 1e300} {
 		if faults := pod.misfits(priority(misfit)); len(faults) != 1 || faults[0].path.String() != "spec.priority" {
 			t.Errorf("%v: %v", misfit, faults)
+		}
+	}
+}
+
+// TestShapesOfKubernetes: every type of every kind that an operator can allow is
+// one of which a shape knows what fits.
+func TestShapesOfKubernetes(t *testing.T) {
+	known := []reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Float64, reflect.Slice, reflect.Map, reflect.Struct}
+	all := newKinds()
+	for _, k := range append(builtIn(), configMapKind, "v1 Service", "networking.k8s.io/v1 Ingress", "policy/v1 PodDisruptionBudget",
+		"resource.k8s.io/v1 ResourceClaim", "resource.k8s.io/v1 ResourceClaimTemplate", "scheduling.k8s.io/v1beta1 PodGroup", "scheduling.k8s.io/v1beta1 Workload") {
+		if all.shapeOf(k).isCustom() {
+			t.Errorf("%s is none of Kubernetes'", k)
+		}
+	}
+	for of, s := range all.types {
+		if s.opaque == nil && !slices.Contains(known, s.kind) {
+			t.Errorf("nothing fits %s", of)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (m *manifest) at(path fieldPath) string {
 // setBy is at for a field that a template set, and "" for others.
 func (m *manifest) setBy(path fieldPath) string {
 	sources := append([]*manifest{m}, m.patches...)
-	if !isIdentity(path) { // by which a patch finds what is there already
+	if !m.isIdentity(path) { // by which a patch finds what is there already
 		slices.Reverse(sources)
 	}
 	for _, source := range sources {
@@ -35,17 +35,35 @@ func (m *manifest) setBy(path fieldPath) string {
 
 // isIdentity reports whether the field at path says which object, or which entry
 // of a list, the others belong to.
-func isIdentity(path fieldPath) bool {
+func (m *manifest) isIdentity(path fieldPath) bool {
 	n := len(path)
 	if n == 1 {
 		return path[0] == "apiVersion" || path[0] == "kind"
 	}
-	if n < 3 {
-		return false
+	at := spot{shape: m.shape}
+	for _, step := range path[:max(n-1, 0)] {
+		at = at.then(step)
 	}
-	list, _ := path[n-3].(string)
-	_, inList := path[n-2].(int)
-	return inList && path[n-1] == mergeKey(list)
+	return at.key != "" && path[n-1] == at.key
+}
+
+// spot is how far a path has come in the types: shape is that of what is there, and
+// key tells the entry of a list, or those of the list, from the others.
+type spot struct {
+	shape *shape
+	key   string
+}
+
+func (s spot) then(step any) spot {
+	name, isName := step.(string)
+	if key, isFree := step.(freeKey); isFree {
+		name, isName = string(key), true
+	}
+	if !isName {
+		return spot{s.shape.entry(), s.key}
+	}
+	l := listOf(s.shape, name)
+	return spot{s.shape.part(name), l.key}
 }
 
 // trace follows path, a path of object, in what one template printed. It returns
@@ -53,28 +71,20 @@ func isIdentity(path fieldPath) bool {
 // that holds the end.
 func (m *manifest) trace(object any, path fieldPath) (node *yaml.Node, reached bool) {
 	node = m.root
-	list := ""
+	at := spot{shape: m.shape}
 	for i, step := range path {
 		var next *yaml.Node
 		if index, isIndex := step.(int); isIndex {
-			next = m.source.entryLike(node, list, index, within(object, step))
+			next = m.source.entryLike(node, at.key, index, within(object, step))
 		} else {
 			_, next = m.source.child(node, step)
 		}
 		if next == nil {
-			return node, m.source.holds(node, list, object, path[i:])
+			return node, m.source.holds(node, at, object, path[i:])
 		}
-		node, list, object = next, listOf(list, step), within(object, step)
+		node, at, object = next, at.then(step), within(object, step)
 	}
 	return node, true
-}
-
-// listOf is the name of the list, or map, that a path has come to.
-func listOf(before string, step any) string {
-	if _, isIndex := step.(int); isIndex {
-		return before
-	}
-	return fmt.Sprint(step)
 }
 
 // within returns the part of v at step.
@@ -90,7 +100,7 @@ func within(v, step any) any {
 }
 
 // holds reports whether the value printed at n has what object has at path.
-func (d *decoder) holds(n *yaml.Node, list string, object any, path fieldPath) bool {
+func (d *decoder) holds(n *yaml.Node, at spot, object any, path fieldPath) bool {
 	if n.Kind != yaml.ScalarNode {
 		return false
 	}
@@ -102,7 +112,7 @@ func (d *decoder) holds(n *yaml.Node, list string, object any, path fieldPath) b
 		wanted := within(object, step)
 		if _, isIndex := step.(int); isIndex {
 			items, _ := value.([]any)
-			i := slices.IndexFunc(items, func(item any) bool { return alike(list, item, wanted) })
+			i := slices.IndexFunc(items, func(item any) bool { return alike(at.key, item, wanted) })
 			if i < 0 {
 				return false
 			}
@@ -110,37 +120,36 @@ func (d *decoder) holds(n *yaml.Node, list string, object any, path fieldPath) b
 		} else if value = within(value, step); value == nil {
 			return false
 		}
-		list, object = listOf(list, step), wanted
+		at, object = at.then(step), wanted
 	}
 	return true
 }
 
 // entryLike returns the entry of the list n that became item, or nil. Most are at
 // the same place i still.
-func (d *decoder) entryLike(n *yaml.Node, list string, i int, item any) *yaml.Node {
+func (d *decoder) entryLike(n *yaml.Node, key string, i int, item any) *yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return nil
 	}
-	if i < len(n.Content) && d.isLike(n.Content[i], list, item) {
+	if i < len(n.Content) && d.isLike(n.Content[i], key, item) {
 		return n.Content[i]
 	}
 	for _, entry := range n.Content {
-		if d.isLike(entry, list, item) {
+		if d.isLike(entry, key, item) {
 			return entry
 		}
 	}
 	return nil
 }
 
-func (d *decoder) isLike(entry *yaml.Node, list string, item any) bool {
+func (d *decoder) isLike(entry *yaml.Node, key string, item any) bool {
 	value, err := d.value(entry)
-	return err == nil && alike(list, value, item)
+	return err == nil && alike(key, value, item)
 }
 
 // alike reports whether two entries of a list are one: by their key, if they have
 // one.
-func alike(list string, a, b any) bool {
-	key := mergeKey(list)
+func alike(key string, a, b any) bool {
 	one, isMap := a.(map[string]any)
 	other, _ := b.(map[string]any)
 	if isMap && key != "" && other[key] != nil {
