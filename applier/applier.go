@@ -22,16 +22,17 @@ import (
 type Applier struct {
 	namespace string
 	client    dynamic.Interface
+	kinds     *kinds
 	pods      dynamic.ResourceInterface
 	claims    dynamic.ResourceInterface
 }
 
 // New returns an Applier that writes into namespace.
-func New(client dynamic.Interface, namespace string) *Applier {
+func New(client dynamic.Interface, discovery Discovery, namespace string) *Applier {
 	core := func(resource string) dynamic.ResourceInterface {
 		return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(namespace)
 	}
-	return &Applier{namespace: namespace, client: client, pods: core("pods"), claims: core("persistentvolumeclaims")}
+	return &Applier{namespace: namespace, client: client, kinds: newKinds(discovery), pods: core("pods"), claims: core("persistentvolumeclaims")}
 }
 
 // ours reports whether the runner made object.

@@ -46,7 +46,7 @@ func withUID(p *unstructured.Unstructured) { p.SetUID("uid") }
 // cluster is an API server with objects.
 func cluster(objects ...runtime.Object) (*Applier, *fake.FakeDynamicClient) {
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)
-	return New(client, "workloads"), client
+	return New(client, nil, "workloads"), client
 }
 
 func podsResource() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,21 +27,22 @@ var errLeftover = errors.New("it still belongs to an earlier Pod")
 // 1.33 nothing keeps it from that (kubernetes/kubernetes#114603), and the Pod
 // would wait for its Secret forever.
 func (a *Applier) own(ctx context.Context, object, pod *unstructured.Unstructured) error {
-	kind, name, owned := object.GetKind(), object.GetName(), ownedBy(object, pod)
-	// The plural without asking the server: right for every kind of Kubernetes.
-	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
-	client := a.client.Resource(resource).Namespace(a.namespace)
-	_, err := retry(ctx, passingOwned, func() (struct{}, error) { return struct{}{}, a.ensure(ctx, client, owned, pod) })
-	switch doing := "making the " + kind; {
-	case errors.Is(err, errLeftover):
+	kind, owned := object.GroupVersionKind(), ownedBy(object, pod)
+	_, err := retry(ctx, passingOwned, func() (struct{}, error) {
+		resource, err := a.kinds.resource(ctx, kind)
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, a.ensure(ctx, a.client.Resource(resource).Namespace(a.namespace), owned, pod)
+	})
+	if errors.Is(err, errLeftover) {
 		return workload.Errorf(workload.FailedPrecondition, "workload_terminating",
-			"the %s %s of an earlier Pod is still being deleted", kind, name).Retry(retryTerminating)
-	case apierrors.IsNotFound(err) && kindOf(err) != "namespaces":
-		return workload.Errorf(workload.FailedPrecondition, "rejected_by_kubernetes",
-			"%s %s: the cluster has no kind %s of %s", doing, name, kind, object.GetAPIVersion()).Because(withoutValues(err))
-	default:
-		return a.explain(err, doing, name)
+			"the %s %s of an earlier Pod is still being deleted", kind.Kind, object.GetName()).Retry(retryTerminating)
 	}
+	if apierrors.IsNotFound(err) {
+		a.kinds.forget(kind) // it may have come back as another resource
+	}
+	return a.explainKind(err, "making the "+kind.Kind, object)
 }
 
 // passingOwned is passing, where something of an earlier Pod may be in the way.
@@ -53,7 +53,7 @@ func passingOwned(err error) bool {
 // ensure creates object, which pod owns, or applies it if it is there already and
 // this Pod's.
 func (a *Applier) ensure(ctx context.Context, client dynamic.ResourceInterface, object, pod *unstructured.Unstructured) error {
-	_, err := client.Create(ctx, object, createOptions())
+	_, err := client.Create(ctx, object, createOptionsOf(object))
 	if err == nil {
 		return nil
 	}

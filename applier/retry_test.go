@@ -118,7 +118,7 @@ func TestCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(client, "workloads").Start(t.Context(), pod("digest"), nil, nil); err != nil {
+	if _, err := New(client, nil, "workloads").Start(t.Context(), pod("digest"), nil, nil); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"POST", "POST", "GET"}, requests); diff != "" {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,12 +36,43 @@ type server struct {
 	asked func()
 	// force says of each apply whether it took over the fields of others.
 	force []bool
+	// strict says of each create, by its resource, how it asked for its fields to be
+	// checked.
+	strict map[string]string
+	// things is the resource of the kind Thing of a.example, or "".
+	things string
+	// discovered are the versions that were asked about.
+	discovered []string
 }
 
 func newServer(objects ...runtime.Object) (*Applier, *server) {
-	s := &server{FakeDynamicClient: fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...), version: 100}
+	s := &server{FakeDynamicClient: fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...), version: 100, things: "things", strict: map[string]string{}}
 	s.PrependReactor("*", "*", s.react)
-	return New(s, "workloads"), s
+	return New(s, s, "workloads"), s
+}
+
+// ServerResourcesForGroupVersionWithContext has a kind of somebody else's, with a
+// part of it and one that is in no namespace, in whatever version is asked for.
+func (s *server) ServerResourcesForGroupVersionWithContext(_ context.Context, version string) (*metav1.APIResourceList, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.discovered = append(s.discovered, version)
+	if s.before != nil {
+		if err := s.before("discover " + version); err != nil {
+			return nil, err
+		}
+	}
+	if !strings.HasPrefix(version, "a.example/") {
+		return nil, apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{}, "", "", 0, true)
+	}
+	list := &metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{
+		{Name: "things/scale", Kind: "Thing", Namespaced: true},
+		{Name: "wide", Kind: "Wide"},
+	}}
+	if s.things != "" {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: s.things, Kind: "Thing", Namespaced: true})
+	}
+	return list, nil
 }
 
 // named is the object called name, or nil.
@@ -53,8 +86,11 @@ func (s *server) named(t *testing.T, resource, name string) *unstructured.Unstru
 }
 
 func resourceNamed(resource string) schema.GroupVersionResource {
-	if resource == "networkpolicies" {
+	switch resource {
+	case "networkpolicies":
 		return schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: resource}
+	case "things", "thingies":
+		return schema.GroupVersionResource{Group: "a.example", Version: "v1", Resource: resource}
 	}
 	return schema.GroupVersionResource{Version: "v1", Resource: resource}
 }
@@ -100,7 +136,11 @@ func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error
 	}
 	resource := action.GetResource()
 	switch action := action.(type) {
-	case clienttesting.CreateAction:
+	case clienttesting.CreateActionImpl:
+		s.strict[resource.Resource] = action.CreateOptions.FieldValidation
+		if len(action.CreateOptions.DryRun) > 0 {
+			return true, action.GetObject(), nil
+		}
 		object := action.GetObject().(*unstructured.Unstructured)
 		if _, err := s.get(resource, object.GetName()); err == nil {
 			return true, nil, apierrors.NewAlreadyExists(resource.GroupResource(), object.GetName())
@@ -217,6 +257,8 @@ func aPolicy() *unstructured.Unstructured {
 func aClaim(change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	return object("v1", "PersistentVolumeClaim", "data", change...)
 }
+
+func aThing() *unstructured.Unstructured { return object("a.example/v1", "Thing", "thing") }
 
 func labelled(key, value string) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) {

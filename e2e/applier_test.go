@@ -49,7 +49,7 @@ func newApplier(t testing.TB, ns *namespace, bend func(http.RoundTripper) transp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return applier.New(client, ns.name)
+	return applier.New(client, nil, ns.name)
 }
 
 // crashes bends a transport so that everything from the n-th write on, from 1,

@@ -2,7 +2,6 @@ package overrides
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand"
 	"regexp"
@@ -133,41 +132,6 @@ storageClasses: [{name: fast, storageClassName: ssd}]
 		t.Errorf("only %d were rejected", len(seen))
 	}
 	t.Logf("seed %d: %d were rejected, by kind %v", seed, len(seen), kinds)
-}
-
-// TestDryRun: what the cluster refuses is the layers' fault only if it takes the
-// shipped Pod.
-func TestDryRun(t *testing.T) {
-	suite, err := golden.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	patch := []render.Layer{{Name: "mine", Patches: map[string]string{"pod.yaml": "apiVersion: v1\nkind: Pod\nspec: {runtimeClassName: none}\n"}}}
-	refuse := func(onlyPatched bool) func(context.Context, *unstructured.Unstructured) error {
-		return func(_ context.Context, pod *unstructured.Unstructured) error {
-			_, patched, _ := unstructured.NestedString(pod.Object, "spec", "runtimeClassName")
-			if onlyPatched && !patched {
-				return nil
-			}
-			return errors.New("no such class")
-		}
-	}
-	for name, c := range map[string]struct {
-		layers   []render.Layer
-		dryRun   func(context.Context, *unstructured.Unstructured) error
-		rejected bool
-	}{
-		"of the layers":                     {patch, refuse(true), true},
-		"of any Pod":                        {patch, refuse(false), false},
-		"of any Pod, and there is no layer": {nil, refuse(false), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := (&Probe{Suite: suite, DryRun: c.dryRun}).Probe(t.Context(), c.layers)
-			if (err != nil) != c.rejected {
-				t.Errorf("it is %v", err)
-			}
-		})
-	}
 }
 
 // harmless: what stands in a comment, or in white space between documents, breaks

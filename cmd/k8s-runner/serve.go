@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -85,7 +86,7 @@ func serve(ctx context.Context, c config.Config) error {
 	if err != nil {
 		return err
 	}
-	writer := applier.New(writes, c.Kube.Namespace)
+	writer := applier.New(writes, discovery.ToServerResourcesInterfaceWithContext(typed.Discovery()), c.Kube.Namespace)
 	operator, err := newStore(c, offered, typed, writes, writer, log)
 	if err != nil {
 		return err
