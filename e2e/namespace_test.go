@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,8 +46,9 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// newNamespace makes a namespace that is deleted when the test ends.
-func newNamespace(t testing.TB) *namespace {
+// newNamespace makes a namespace that is deleted when the test ends. Its Role has
+// more than the rules where a test says so.
+func newNamespace(t testing.TB, more ...rbacv1.PolicyRule) *namespace {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -59,7 +61,7 @@ func newNamespace(t testing.TB) *namespace {
 	name := made.Name
 	t.Cleanup(func() { removeNamespace(t, name) })
 	ns := &namespace{name: name, account: "system:serviceaccount:" + name + ":" + accountName}
-	token, err := ns.grant(ctx)
+	token, err := ns.grant(ctx, slices.Concat(rules, more))
 	if err != nil {
 		t.Fatalf("making the service account: %v", err)
 	}
@@ -71,7 +73,7 @@ func newNamespace(t testing.TB) *namespace {
 }
 
 // grant makes the service account with its Role and returns a token of it.
-func (ns *namespace) grant(ctx context.Context) (token string, err error) {
+func (ns *namespace) grant(ctx context.Context, rules []rbacv1.PolicyRule) (token string, err error) {
 	meta := metav1.ObjectMeta{Name: accountName, Namespace: ns.name}
 	account := &corev1.ServiceAccount{ObjectMeta: meta}
 	if _, err := suite.admin.CoreV1().ServiceAccounts(ns.name).Create(ctx, account, metav1.CreateOptions{}); err != nil {

@@ -48,20 +48,29 @@ func TestAllowedKinds(t *testing.T) {
 	for name, c := range map[string]struct {
 		object string
 		want   map[string]any
+		patch  string
 	}{
-		"a ConfigMap": {configMap + "  labels: {agyn.io/templates: files, agyn.io/workload-id: other}\ndata: {a: b}\nimmutable: true\n", map[string]any{"data": map[string]any{"a": "b"}, "immutable": true}},
-		"a budget":    {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: {{ .Name }}-x}\nspec: {maxUnavailable: 50%}\n", map[string]any{"spec": map[string]any{"maxUnavailable": "50%"}}},
+		"a ConfigMap": {configMap + "  labels: {agyn.io/templates: files, agyn.io/workload-id: other}\ndata: {a: b}\nimmutable: true\n", map[string]any{"data": map[string]any{"a": "b"}, "immutable": true}, ""},
+		"a budget":    {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: {{ .Name }}-x}\nspec: {maxUnavailable: 50%}\n", map[string]any{"spec": map[string]any{"maxUnavailable": "50%"}}, ""},
 		"a resource of any fields": {
 			thing + "spec: {a: [1, 1.5, x, true, null, {b: []}], c: {{ .Properties.colour }}}\nrules: {$ref: x}\ntype: kubernetes.io/service-account-token\n",
 			map[string]any{
 				"spec":  map[string]any{"a": []any{int64(1), 1.5, "x", true, nil, map[string]any{"b": []any{}}}, "c": "blue"},
 				"rules": map[string]any{"$ref": "x"}, "type": "kubernetes.io/service-account-token",
-			},
+			}, "",
 		},
-		"a directive that is data": {thing + "spec: {{ dict \"$patch\" \"delete\" }}\n", map[string]any{"spec": map[string]any{"$patch": "delete"}}},
+		"a directive that is data": {thing + "spec: {{ dict \"$patch\" \"delete\" }}\n", map[string]any{"spec": map[string]any{"$patch": "delete"}}, ""},
+		"a patch of values that look like directives": {
+			configMap + "data: {a: b}\n", map[string]any{"data": map[string]any{"a": "b", "$patch": "replace"}},
+			"apiVersion: v1\nkind: ConfigMap\ndata:\n  {{ print \"$patch\" }}: replace\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			manifests, err := renderKinds(t, c.object)
+			var patches []string
+			if c.patch != "" {
+				patches = append(patches, c.patch)
+			}
+			manifests, err := renderKinds(t, c.object, patches...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,6 +105,7 @@ func TestAllowedKindsRefuse(t *testing.T) {
 		"a status by a patch":          {object: thing, patch: "apiVersion: a.example/v1\nkind: Thing\nstatus: {a: b}\n", where: "p/x.yaml:3: status "},
 		"an owner":                     {object: thing + "  ownerReferences: []\n", where: "x.yaml:5: metadata.ownerReferences "},
 		"a finalizer":                  {object: configMap + "  finalizers: [a/b]\n", where: "x.yaml:5: metadata.finalizers "},
+		"data that is not base64":      {object: configMap + "binaryData: {a: delete}\n", where: "x.yaml:5: binaryData.a must be base64, not this string"},
 		"an unknown field":             {object: configMap + "dataa: {}\n", where: "x.yaml:5: dataa "},
 		"a port that is none":          {object: service + "spec:\n  ports:\n  - {port: web}\n", where: "x.yaml:7: spec.ports[0].port "},
 		"metadata of a resource":       {object: thing + "  lables: {}\n", where: "x.yaml:5: metadata.lables "},

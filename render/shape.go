@@ -197,6 +197,9 @@ func (s *shape) decodes(v any) bool {
 }
 
 func (s *shape) wanted() string {
+	if s.opaque == reflect.TypeFor[[]byte]() {
+		return "base64"
+	}
 	switch s.kind {
 	case reflect.String:
 		return "a string"
