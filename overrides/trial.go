@@ -132,11 +132,14 @@ func sameOf(e *engine.Engine, req *runnerv1.StartWorkloadRequest, object *unstru
 	})
 }
 
-// lines tell what was refused, each with the place in the templates that is to
-// blame.
+// lines tell what was refused, each with its place in the layers: that of the field,
+// or where a shipped file set it, of the last that had a part in the object.
 func (t *trial) lines() []string {
 	told := func(fault string, path ...any) string {
 		where := t.manifests.Where(t.object, path...)
+		if !strings.Contains(where, "/") { // as the names of layers' files are written
+			where = t.manifests.Where(t.object)
+		}
 		return fmt.Sprintf("%s: the cluster would refuse the %s: %s", where, t.object.GetKind(), fault)
 	}
 	known := (*workload.Error)(nil)

@@ -69,6 +69,16 @@ func TestDryRun(t *testing.T) {
 	}
 	faulty := workload.Errorf(workload.FailedPrecondition, "rejected_by_kubernetes", "the API server refuses it")
 	faulty.Violations = []workload.Violation{{Field: "spec.size", Message: "FieldValueTypeInvalid"}, {Field: "spec.parts[0].x", Message: "is an unknown field"}}
+	shippedField := workload.Errorf(workload.FailedPrecondition, "rejected_by_kubernetes", "the API server refuses it")
+	shippedField.Violations = []workload.Violation{{Field: "spec.restartPolicy", Message: "FieldValueForbidden"}}
+	patched := func(err error) func(*unstructured.Unstructured) error {
+		return func(object *unstructured.Unstructured) error {
+			if _, is, _ := unstructured.NestedString(object.Object, "spec", "runtimeClassName"); is {
+				return err
+			}
+			return nil
+		}
+	}
 	for name, c := range map[string]struct {
 		layers []render.Layer
 		answer func(*unstructured.Unstructured) error
@@ -84,15 +94,11 @@ func TestDryRun(t *testing.T) {
 		"a Secret where none was": {
 			files, of("Secret", errors.New("no")), "mine/more.yaml:15: the cluster would refuse the Secret: no",
 		},
-		"the patched Pod": {patch, func(object *unstructured.Unstructured) error {
-			if _, patched, _ := unstructured.NestedString(object.Object, "spec", "runtimeClassName"); patched {
-				return errors.New("no such\nclass")
-			}
-			return nil
-		}, "mine/pod.yaml:1: the cluster would refuse the Pod: no such class"},
-		"any Pod":                          {patch, of("Pod", errors.New("no")), ""},
-		"any Pod, and there is no layer":   {nil, of("Pod", errors.New("no")), ""},
-		"any Pod, and a Thing of the file": {files, func(*unstructured.Unstructured) error { return errors.New("no") }, "mine/more.yaml:1: the cluster would refuse the ConfigMap: no\nmine/more.yaml:6: the cluster would refuse the Thing: no\nmine/more.yaml:15: the cluster would refuse the Secret: no"},
+		"the patched Pod":                    {patch, patched(errors.New("no such\nclass")), "mine/pod.yaml:1: the cluster would refuse the Pod: no such class"},
+		"a shipped field of the patched Pod": {patch, patched(shippedField), "mine/pod.yaml:1: the cluster would refuse the Pod: spec.restartPolicy FieldValueForbidden"},
+		"any Pod":                            {patch, of("Pod", errors.New("no")), ""},
+		"any Pod, and there is no layer":     {nil, of("Pod", errors.New("no")), ""},
+		"any Pod, and a Thing of the file":   {files, func(*unstructured.Unstructured) error { return errors.New("no") }, "mine/more.yaml:1: the cluster would refuse the ConfigMap: no\nmine/more.yaml:6: the cluster would refuse the Thing: no\nmine/more.yaml:15: the cluster would refuse the Secret: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &asked{answer: c.answer}
