@@ -29,6 +29,8 @@ func (c *Config) check() error {
 	}
 	_, addressOK := splitAddress(c.GRPC.Address)
 	require(addressOK, "grpc.address", "is not host:port, such as :50051")
+	_, metricsOK := splitAddress(c.Metrics.Address)
+	require(metricsOK || c.Metrics.Address == "", "metrics.address", "is neither host:port, such as :9090, nor empty")
 	require(c.Kube.Namespace != "", "kube.namespace", "is required: the namespace in which workloads run")
 	require(c.Kube.Namespace == "" || len(validation.IsDNS1123Label(c.Kube.Namespace)) == 0, "kube.namespace", "is not the name of a namespace")
 	require(c.Templates.Namespace == "" || len(validation.IsDNS1123Label(c.Templates.Namespace)) == 0, "templates.namespace", "is not the name of a namespace")

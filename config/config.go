@@ -10,6 +10,7 @@ import (
 // Config holds every setting. The koanf tags are the keys of the file.
 type Config struct {
 	GRPC         GRPC         `koanf:"grpc"`
+	Metrics      Metrics      `koanf:"metrics"`
 	Kube         Kube         `koanf:"kube"`
 	Log          Log          `koanf:"log"`
 	Workload     Workload     `koanf:"workload"`
@@ -27,6 +28,12 @@ type Config struct {
 // GRPC is the API that the runner serves.
 type GRPC struct {
 	// Address is host:port to listen on.
+	Address string `koanf:"address"`
+}
+
+// Metrics is what a monitoring system and the kubelet ask, over HTTP.
+type Metrics struct {
+	// Address is host:port to listen on; empty means nothing listens.
 	Address string `koanf:"address"`
 }
 
@@ -134,6 +141,7 @@ type NetworkPolicy struct {
 func Default() Config {
 	return Config{
 		GRPC:      GRPC{Address: ":50051"},
+		Metrics:   Metrics{Address: ":9090"},
 		Kube:      Kube{QPS: 500, Burst: 1000},
 		Log:       Log{Level: "info", Format: "text"},
 		Workload:  Workload{FSGroup: 1000},

@@ -22,6 +22,7 @@ func values() map[string]struct {
 	text := func(a, b, c string, read func(Config) any) row { return row{[3]string{a, b, c}, read, [3]any{a, b, c}} }
 	return map[string]row{
 		"grpc.address":            text(":1", ":2", "127.0.0.1:3", func(c Config) any { return c.GRPC.Address }),
+		"metrics.address":         text(":1", ":2", "127.0.0.1:3", func(c Config) any { return c.Metrics.Address }),
 		"kube.namespace":          text("a", "b", "c", func(c Config) any { return c.Kube.Namespace }),
 		"kube.kubeconfig":         text("/a", "/b", "/c", func(c Config) any { return c.Kube.Kubeconfig }),
 		"kube.qps":                {[3]string{"1", "2.5", "3e2"}, func(c Config) any { return c.Kube.QPS }, [3]any{float32(1), float32(2.5), float32(300)}},
@@ -141,6 +142,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Config{
 		GRPC:      GRPC{Address: ":50051"},
+		Metrics:   Metrics{Address: ":9090"},
 		Kube:      Kube{Namespace: "workloads", QPS: 500, Burst: 1000},
 		Log:       Log{Level: "info", Format: "text"},
 		Workload:  Workload{FSGroup: 1000},
@@ -159,6 +161,17 @@ func TestDefaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoMetrics: in the file and as a flag an empty address is one.
+func TestNoMetrics(t *testing.T) {
+	for _, place := range []source{inFile, inFlag} {
+		value := map[source]string{inFile: `""`, inFlag: ""}[place]
+		c, err := load(t, made{place: {"metrics.address": value}})
+		if err != nil || c.Metrics.Address != "" {
+			t.Errorf("in %s it makes %q, %v", place, c.Metrics.Address, err)
+		}
 	}
 }
 
@@ -186,7 +199,7 @@ func TestEmptyVariablesAreUnset(t *testing.T) {
 // TestEmptySections are what is left when every line of one is a comment.
 func TestEmptySections(t *testing.T) {
 	var text string
-	for _, section := range []string{"grpc", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities", "security", "network_policy", "templates"} {
+	for _, section := range []string{"grpc", "metrics", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities", "security", "network_policy", "templates"} {
 		text += section + ":\n"
 	}
 	for _, text := range []string{"", "# nothing\n", text, "log: {level: }\n"} {

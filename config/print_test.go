@@ -14,6 +14,7 @@ import (
 func TestPrintedConfigReadsBack(t *testing.T) {
 	full := Config{
 		GRPC:          GRPC{Address: "[::1]:1"},
+		Metrics:       Metrics{Address: ""},
 		Kube:          Kube{Namespace: "123", Kubeconfig: "/a b: c", QPS: 0.1, Burst: 7},
 		Log:           Log{Level: "debug", Format: "json"},
 		Workload:      Workload{FSGroup: 42},

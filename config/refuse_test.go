@@ -10,6 +10,7 @@ import (
 func TestRefusesBadValues(t *testing.T) {
 	for key, bad := range map[string][]string{
 		"grpc.address":                       {"50052", "localhost", ":", ":http", ":65536", "a:b:c", ":-1"},
+		"metrics.address":                    {"9091", "localhost", ":", ":http", ":65536"},
 		"kube.namespace":                     {"A", "a_b", "a b", "-a", strings.Repeat("a", 64)},
 		"kube.qps":                           {"0", "-1", "many", "NaN", "Inf", "1,5", "true"},
 		"kube.burst":                         {"0", "-1", "many", "1.5", "1e3", "99999999999999999999"},

@@ -22,6 +22,7 @@ const envPrefix = "K8SRUNNER_"
 func settings() []setting {
 	return []setting{
 		{key: "grpc.address", env: "GRPC_ADDR", usage: "host:port to serve the API on"},
+		{key: "metrics.address", env: "METRICS_ADDRESS", usage: "host:port to serve metrics and probes on; empty serves none"},
 		{key: "kube.namespace", env: "KUBE_NAMESPACE", usage: "namespace in which workloads run (required)"},
 		{key: "kube.kubeconfig", env: "K8SRUNNER_KUBE_KUBECONFIG", usage: "kubeconfig file (default: the Pod's service account, or what kubectl uses)"},
 		{key: "kube.qps", env: "K8SRUNNER_KUBE_QPS", usage: "requests a second to the API server"},
