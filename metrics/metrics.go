@@ -1,0 +1,38 @@
+// Package metrics holds the instruments of the runner, and serves them over HTTP
+// together with the probes of the kubelet.
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// namespace starts the name of every metric that is the runner's own.
+const namespace = "k8s_runner"
+
+// Metrics are the instruments of one runner. Each group goes to the part that
+// it measures, which knows it by a small interface of its own.
+type Metrics struct {
+	Templates *Templates
+	Calls     *Calls
+
+	registry *prometheus.Registry
+}
+
+// New returns instruments that have measured nothing yet.
+func New() (*Metrics, error) {
+	m := &Metrics{Templates: newTemplates(), Calls: newCalls(), registry: prometheus.NewRegistry()}
+	all := []prometheus.Collector{
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.Calls.server,
+	}
+	for _, c := range append(all, m.Templates.all()...) {
+		if err := m.registry.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics: %w", err)
+		}
+	}
+	return m, nil
+}

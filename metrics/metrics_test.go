@@ -1,0 +1,113 @@
+package metrics
+
+import (
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newMetrics(t *testing.T) *Metrics {
+	t.Helper()
+	m, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// lines returns those of /metrics that start with prefix.
+func lines(t *testing.T, m *Metrics, prefix string) []string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	m.Handler(nil).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	if answer.Code != 200 {
+		t.Fatalf("the code is %d: %s", answer.Code, answer.Body)
+	}
+	var found []string
+	for line := range strings.Lines(answer.Body.String()) {
+		if strings.HasPrefix(line, prefix) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+func TestTemplates(t *testing.T) {
+	m := newMetrics(t)
+	at := time.UnixMilli(1_700_000_000_500)
+	for _, step := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"at first", func() {}, []string{`edits_total{result="loaded"} 0`, `edits_total{result="rejected"} 0`, `loaded_timestamp_seconds 0`, `rejected 0`}},
+		{
+			"bad at the start", m.Templates.TemplatesRejected,
+			[]string{`edits_total{result="loaded"} 0`, `edits_total{result="rejected"} 1`, `loaded_timestamp_seconds 0`, `rejected 1`},
+		},
+		{
+			"mended", func() { m.Templates.TemplatesLoaded(at) },
+			[]string{`edits_total{result="loaded"} 1`, `edits_total{result="rejected"} 1`, `loaded_timestamp_seconds 1.7000000005e+09`, `rejected 0`},
+		},
+		{
+			"bad again", m.Templates.TemplatesRejected,
+			[]string{`edits_total{result="loaded"} 1`, `edits_total{result="rejected"} 2`, `loaded_timestamp_seconds 1.7000000005e+09`, `rejected 1`},
+		},
+	} {
+		step.do()
+		for i := range step.want {
+			step.want[i] = "k8s_runner_templates_" + step.want[i]
+		}
+		if diff := cmp.Diff(step.want, lines(t, m, "k8s_runner_templates_")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+// TestProcess: the metrics of Go and of the process are there, of each runner its
+// own.
+func TestProcess(t *testing.T) {
+	newMetrics(t).Templates.TemplatesRejected()
+	m := newMetrics(t)
+	for _, name := range []string{"go_goroutines ", "process_resident_memory_bytes ", "process_open_fds "} {
+		if got := lines(t, m, name); len(got) != 1 {
+			t.Errorf("of %s there is %v", name, got)
+		}
+	}
+	if got := lines(t, m, `k8s_runner_templates_edits_total{result="rejected"}`); len(got) != 1 || !strings.HasSuffix(got[0], " 0") {
+		t.Errorf("another runner's are shown: %v", got)
+	}
+}
+
+// TestDocumentationListsEveryMetric of the runner's own, and no other.
+func TestDocumentationListsEveryMetric(t *testing.T) {
+	data, err := os.ReadFile("../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, name := range regexp.MustCompile("(?m)^\\| `("+namespace+"_[a-z_]+)").FindAllStringSubmatch(string(data), -1) {
+		documented[name[1]] = true
+	}
+	families, err := newMetrics(t).registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), namespace) && !documented[f.GetName()] {
+			t.Errorf("%s is not documented", f.GetName())
+		}
+		delete(documented, f.GetName())
+	}
+	for name := range documented {
+		t.Errorf("%s is documented and no metric", name)
+	}
+}
