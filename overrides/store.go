@@ -5,7 +5,9 @@ package overrides
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -39,33 +41,17 @@ type Recorder interface {
 	Record(ctx context.Context, about *corev1.ConfigMap, good bool, reason, message string)
 }
 
-// State is what a Store serves.
-type State struct {
-	// Engine is nil if no layers were good since the start.
-	Engine *engine.Engine
-	// Layers are those of Engine, LoadedAt is when it was made.
-	Layers   []Layer
-	LoadedAt time.Time
-	// Rejection is the last edit that was refused, if it is still there.
-	Rejection *Rejection
-}
-
-// Layer is one ConfigMap of a State.
-type Layer struct {
-	Name, Kind, ResourceVersion string
-}
-
-// Rejection is an edit that does not count.
-type Rejection struct {
-	// Findings are lines that start with layer/file:line.
-	Findings string
-	At       time.Time
+// Meter counts what became of edits.
+type Meter interface {
+	TemplatesLoaded(at time.Time)
+	TemplatesRejected()
 }
 
 // Store serves the engine of the last good layers.
 type Store struct {
 	prober   Prober
 	recorder Recorder
+	meter    Meter
 	log      *logrus.Logger
 	// allowed asks whether the Role lets us read the ConfigMaps.
 	allowed  func(context.Context) error
@@ -77,13 +63,13 @@ type Store struct {
 }
 
 // New returns a Store of the ConfigMaps in namespace.
-func New(client kubernetes.Interface, namespace string, prober Prober, recorder Recorder, log *logrus.Logger) (*Store, error) {
+func New(client kubernetes.Interface, namespace string, prober Prober, recorder Recorder, meter Meter, log *logrus.Logger) (*Store, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = workload.LabelTemplates }),
 	)
 	s := &Store{
-		prober: prober, recorder: recorder, log: log, factory: factory,
+		prober: prober, recorder: recorder, meter: meter, log: log, factory: factory,
 		allowed: func(ctx context.Context) error {
 			_, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: workload.LabelTemplates, Limit: 1})
 			return err
@@ -153,7 +139,7 @@ func (s *Store) Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *ren
 	state := s.Current()
 	if state.Engine == nil {
 		return nil, nil, workload.Errorf(workload.FailedPrecondition, "templates_rejected",
-			"the operator's templates have faults, and none were good since the start: %s", state.Rejection.Findings)
+			"the operator's templates have faults, and none were good since the start: %s", strings.Join(state.findings(), "\n"))
 	}
 	return state.Engine.Render(req)
 }
@@ -162,7 +148,7 @@ func (s *Store) Render(req *runnerv1.StartWorkloadRequest) (*workload.Spec, *ren
 func (s *Store) reload(ctx context.Context) {
 	maps := s.configMaps()
 	before := s.Current()
-	if same(before, maps) {
+	if before.knows(maps) {
 		return
 	}
 	e, err := s.try(ctx, maps)
@@ -175,15 +161,23 @@ func (s *Store) reload(ctx context.Context) {
 	}
 	state := &State{Engine: e, Layers: described(maps), LoadedAt: time.Now()}
 	s.current.Store(state)
+	s.meter.TemplatesLoaded(state.LoadedAt)
 	s.log.WithFields(logrus.Fields{"layers": len(maps), "digest": e.Digest()}).Info("templates loaded")
 	for _, m := range maps {
-		if !had(before, m) {
+		if !before.serves(m) {
 			s.recorder.Record(ctx, m, true, "TemplatesLoaded", "the runner renders with it from now on")
 		}
 	}
 }
 
-func (s *Store) try(ctx context.Context, maps []*corev1.ConfigMap) (*engine.Engine, error) {
+// try makes a fault of a panic: what an operator writes must not end the runner.
+func (s *Store) try(ctx context.Context, maps []*corev1.ConfigMap) (e *engine.Engine, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Errorf("trying the templates: panic: %v\n%s", p, debug.Stack())
+			err = errors.New("the runner has a fault of its own in trying them; its log has the cause")
+		}
+	}()
 	all, err := layers.Of(maps)
 	if err != nil {
 		return nil, err
@@ -193,29 +187,24 @@ func (s *Store) try(ctx context.Context, maps []*corev1.ConfigMap) (*engine.Engi
 
 // reject keeps what was served and tells everyone why.
 func (s *Store) reject(ctx context.Context, before *State, maps []*corev1.ConfigMap, err error) {
+	findings := findingsOf(err)
+	about := before.concerned(maps, findings)
 	state := *before
-	state.Rejection = &Rejection{Findings: err.Error(), At: time.Now()}
+	state.Rejection = &Rejection{Findings: findings, At: time.Now(), ConfigMaps: names(about), tried: described(maps)}
 	s.current.Store(&state)
+	s.meter.TemplatesRejected()
 	s.log.WithError(err).Error("templates rejected; those before them stay")
-	for _, m := range maps {
-		if about := linesAbout(err, m.Name); about != "" {
-			s.recorder.Record(ctx, m, false, "TemplatesRejected", about+"\nThe runner goes on with what it had. `k8s-runner templates lint` finds this before an edit.")
+	for _, m := range about {
+		told := linesAbout(findings, m.Name)
+		if len(told) == 0 {
+			told = findings
 		}
+		s.recorder.Record(ctx, m, false, "TemplatesRejected",
+			strings.Join(told, "\n")+"\nThe runner goes on with what it had. `k8s-runner templates lint` finds this before an edit.")
 	}
 }
 
-// linesAbout are the findings in the ConfigMap called name.
-func linesAbout(err error, name string) string {
-	var about []string
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, name+"/") || strings.HasPrefix(line, name+":") {
-			about = append(about, line)
-		}
-	}
-	return strings.Join(about, "\n")
-}
-
+// configMaps returns those that the cluster has now, in the order of their names.
 func (s *Store) configMaps() []*corev1.ConfigMap {
 	var maps []*corev1.ConfigMap
 	for _, item := range s.informer.GetStore().List() {
@@ -223,36 +212,6 @@ func (s *Store) configMaps() []*corev1.ConfigMap {
 			maps = append(maps, m)
 		}
 	}
+	slices.SortFunc(maps, func(a, b *corev1.ConfigMap) int { return cmp.Compare(a.Name, b.Name) })
 	return maps
-}
-
-func described(maps []*corev1.ConfigMap) []Layer {
-	out := make([]Layer, len(maps))
-	for i, m := range maps {
-		out[i] = Layer{Name: m.Name, Kind: m.Labels[workload.LabelTemplates], ResourceVersion: m.ResourceVersion}
-	}
-	slices.SortFunc(out, func(a, b Layer) int { return cmp.Compare(a.Name, b.Name) })
-	return out
-}
-
-// same reports whether s serves just these ConfigMaps.
-func same(s *State, maps []*corev1.ConfigMap) bool {
-	if s.Engine == nil || s.Rejection != nil || len(s.Layers) != len(maps) {
-		return false
-	}
-	for _, m := range maps {
-		if !had(s, m) {
-			return false
-		}
-	}
-	return true
-}
-
-func had(s *State, m *corev1.ConfigMap) bool {
-	for _, l := range s.Layers {
-		if l.Name == m.Name && l.ResourceVersion == m.ResourceVersion {
-			return true
-		}
-	}
-	return false
 }

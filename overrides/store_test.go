@@ -25,11 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// prober refuses layers with a file called broken.yaml.
+// prober refuses layers with a file called broken.yaml, and has a bug.
 type prober struct{}
 
 func (prober) Probe(_ context.Context, layers []render.Layer) (*engine.Engine, error) {
 	for _, l := range layers {
+		if _, panics := l.Files["panics.yaml"]; panics {
+			panic("of a bug")
+		}
 		if _, broken := l.Files["broken.yaml"]; broken {
 			return nil, errors.New(l.Name + "/broken.yaml:1: it is broken")
 		}
@@ -44,6 +47,28 @@ func (r recorder) Record(_ context.Context, about *corev1.ConfigMap, _ bool, rea
 	r <- about.Name + " " + reason + ": " + first
 }
 
+// meter notes what it is told.
+type meter chan string
+
+func (m meter) TemplatesLoaded(at time.Time) {
+	if at.IsZero() {
+		m <- "loaded at no time"
+		return
+	}
+	m <- "loaded"
+}
+
+func (m meter) TemplatesRejected() { m <- "rejected" }
+
+// counted are the results so far.
+func (m meter) counted() string {
+	var results []string
+	for range len(m) {
+		results = append(results, <-m)
+	}
+	return strings.Join(results, ", ")
+}
+
 func layer(name, file string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "u", ResourceVersion: file, Labels: map[string]string{workload.LabelTemplates: workload.TemplateFiles}},
@@ -52,12 +77,12 @@ func layer(name, file string) *corev1.ConfigMap {
 }
 
 // start runs a Store until the test ends.
-func start(t *testing.T, client *fake.Clientset) (*Store, recorder) {
+func start(t *testing.T, client *fake.Clientset) (*Store, recorder, meter) {
 	t.Helper()
-	events := make(recorder, 100)
+	events, results := make(recorder, 100), make(meter, 100)
 	log := logrus.New()
 	log.SetOutput(t.Output())
-	s, err := New(client, "ns", prober{}, events, log)
+	s, err := New(client, "ns", prober{}, events, results, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +98,7 @@ func start(t *testing.T, client *fake.Clientset) (*Store, recorder) {
 	if err := s.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return s, events
+	return s, events, results
 }
 
 func (r recorder) want(t *testing.T, event string) {
@@ -90,7 +115,7 @@ func (r recorder) want(t *testing.T, event string) {
 
 func TestStoreKeepsTheLastGoodLayers(t *testing.T) {
 	client := fake.NewClientset(layer("a", "one.yaml"))
-	s, events := start(t, client)
+	s, events, results := start(t, client)
 	events.want(t, "a TemplatesLoaded: the runner renders with it from now on")
 	first := s.Current()
 	maps := client.CoreV1().ConfigMaps("ns")
@@ -116,15 +141,34 @@ func TestStoreKeepsTheLastGoodLayers(t *testing.T) {
 	if s.Current().Engine.Digest() != first.Engine.Digest() {
 		t.Error("the same layers have another digest")
 	}
+	if got := results.counted(); got != "loaded, rejected, loaded, loaded" {
+		t.Errorf("the results are %s", got)
+	}
 }
 
 func TestStoreBadAtStart(t *testing.T) {
-	s, events := start(t, fake.NewClientset(layer("a", "broken.yaml"), layer("b", "one.yaml")))
+	s, events, _ := start(t, fake.NewClientset(layer("a", "broken.yaml"), layer("b", "one.yaml")))
 	events.want(t, "a TemplatesRejected: a/broken.yaml:1: it is broken")
 	_, _, err := s.Render(&runnerv1.StartWorkloadRequest{})
 	var e *workload.Error
 	if !errors.As(err, &e) || e.Kind != workload.FailedPrecondition || !strings.Contains(e.Message, "a/broken.yaml:1") {
 		t.Errorf("a start gets %v", err)
+	}
+}
+
+// TestStoreOutlivesPanics: a bug of ours that an edit finds is a rejection.
+func TestStoreOutlivesPanics(t *testing.T) {
+	client := fake.NewClientset(layer("a", "panics.yaml"), layer("b", "one.yaml"))
+	s, events, _ := start(t, client)
+	const told = "TemplatesRejected: the runner has a fault of its own in trying them; its log has the cause"
+	events.want(t, "a "+told)
+	events.want(t, "b "+told)
+	if err := client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	events.want(t, "b TemplatesLoaded: the runner renders with it from now on")
+	if s.Current().Engine == nil {
+		t.Error("nothing is served")
 	}
 }
 
@@ -134,7 +178,7 @@ func TestStoreWithoutPermission(t *testing.T) {
 	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no"))
 	})
-	s, _ := start(t, client)
+	s, _, _ := start(t, client)
 	if s.Current().Engine == nil {
 		t.Error("the shipped templates are not used")
 	}

@@ -16,30 +16,42 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	k8srunnerv1 "github.com/agynio/k8s-runner/proto/k8srunner/v1"
 )
 
-// NewGRPC returns a gRPC server for s with logging, recovery, health and
-// reflection. An answer or an error passes recovery, then translation, then
-// the log.
-func NewGRPC(s *Server, log *logrus.Logger) (*grpc.Server, *health.Server) {
+// Meter measures calls.
+type Meter interface {
+	Unary() grpc.UnaryServerInterceptor
+	Stream() grpc.StreamServerInterceptor
+	// Expect shows the methods that server has so far before anyone calls them.
+	Expect(server *grpc.Server)
+}
+
+// NewGRPC returns a gRPC server for s and o with metrics, logging, recovery,
+// health and reflection. An answer or an error passes recovery, then
+// translation, then the log, then the meter.
+func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Server, *health.Server) {
 	lines := logging.LoggerFunc(func(_ context.Context, level logging.Level, message string, fields ...any) {
 		log.WithFields(pairs(fields)).Log(logrusLevel(level), message)
 	})
 	options := []logging.Option{logging.WithLogOnEvents(logging.FinishCall), logging.WithLevels(level)}
 	// Health checks and reflection would drown the callers' lines.
 	ours := selector.MatchFunc(func(_ context.Context, call interceptors.CallMeta) bool {
-		return call.Service == runnerv1.RunnerService_ServiceDesc.ServiceName
+		return call.Service == runnerv1.RunnerService_ServiceDesc.ServiceName ||
+			call.Service == k8srunnerv1.OperatorService_ServiceDesc.ServiceName
 	})
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		return fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	})
 	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(
+		grpc.ChainUnaryInterceptor(meter.Unary(),
 			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered)),
-		grpc.ChainStreamInterceptor(
+		grpc.ChainStreamInterceptor(meter.Stream(),
 			selector.StreamServerInterceptor(logging.StreamServerInterceptor(lines, options...), ours), translateStream, recovery.StreamServerInterceptor(recovered)),
 	)
 	runnerv1.RegisterRunnerServiceServer(server, s)
+	k8srunnerv1.RegisterOperatorServiceServer(server, o)
+	meter.Expect(server)
 	ready := health.NewServer()
 	healthv1.RegisterHealthServer(server, ready)
 	reflection.Register(server)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agynio/k8s-runner/metrics"
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/request"
@@ -227,12 +228,21 @@ func serve(t *testing.T, f *fake) (client runnerv1.RunnerServiceClient, log *log
 
 func connect(t *testing.T, f *fake) (conn *grpc.ClientConn, log *logBuffer, stop func()) {
 	t.Helper()
+	m, err := metrics.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connectTo(t, NewServer(f, f, f, f), NewOperator(), m.Calls)
+}
+
+func connectTo(t *testing.T, s *Server, o *Operator, meter Meter) (conn *grpc.ClientConn, log *logBuffer, stop func()) {
+	t.Helper()
 	log = &logBuffer{}
 	logger := logrus.New()
 	logger.SetOutput(log)
 	logger.SetLevel(logrus.TraceLevel)
 	logger.SetFormatter(&logrus.JSONFormatter{})
-	server, _ := NewGRPC(NewServer(f, f, f, f), logger)
+	server, _ := NewGRPC(s, o, meter, logger)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package rpc serves the RunnerService. Its handlers are thin: they read the
+// Package rpc serves the RunnerService and the OperatorService. Its handlers are thin: they read the
 // request, call what does the work through the small interfaces below, and
 // write the answer. errors.go alone turns errors into gRPC codes.
 package rpc

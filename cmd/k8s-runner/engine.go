@@ -17,7 +17,7 @@ import (
 )
 
 // newStore returns the operator's templates over the shipped ones.
-func newStore(c config.Config, offered *catalog.Catalog, reads kubernetes.Interface, writes dynamic.Interface, a *applier.Applier, log *logrus.Logger) (*overrides.Store, error) {
+func newStore(c config.Config, offered *catalog.Catalog, reads kubernetes.Interface, writes dynamic.Interface, a *applier.Applier, meter overrides.Meter, log *logrus.Logger) (*overrides.Store, error) {
 	files, err := templates.Shipped()
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func newStore(c config.Config, offered *catalog.Catalog, reads kubernetes.Interf
 	}
 	probe := &overrides.Probe{Suite: golden.Suite{Templates: files, Catalog: offered, Config: c}, DryRun: a.DryRun}
 	events := applier.NewRecorder(writes, func(err error) { log.WithError(err).Warn("an operator is not told") })
-	return overrides.New(reads, namespace, probe, events, log)
+	return overrides.New(reads, namespace, probe, events, meter, log)
 }
 
 // loadCatalog returns the catalog at path, or if that is empty the shipped one.

@@ -4,32 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/agynio/k8s-runner/applier"
-	"github.com/agynio/k8s-runner/cluster"
 	"github.com/agynio/k8s-runner/config"
-	"github.com/agynio/k8s-runner/rpc"
 	"github.com/agynio/k8s-runner/workload"
 )
-
-// shutdownLimit bounds the wait for calls in flight when the service ends.
-const shutdownLimit = 10 * time.Second
 
 func newServe() *cobra.Command {
 	var file string
@@ -68,8 +55,7 @@ masked, in the form of the file.`,
 	return cmd
 }
 
-// serve runs the service until ctx ends. It is the only place that knows all
-// the parts.
+// serve runs the service until ctx ends.
 func serve(ctx context.Context, c config.Config) error {
 	log, err := newLog(c.Log)
 	if err != nil {
@@ -78,60 +64,11 @@ func serve(ctx context.Context, c config.Config) error {
 	if c.Ziti.Enabled {
 		return errors.New("ziti.enabled (environment ZITI_ENABLED): this version of the runner has no overlay; unset it to serve on TCP")
 	}
-	offered, err := loadCatalog(c.Catalog.Path)
-	if err != nil {
-		return fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
-	}
-	typed, writes, err := newClients(c.Kube)
+	s, err := newService(c, log)
 	if err != nil {
 		return err
 	}
-	writer := applier.New(writes, discovery.ToServerResourcesInterfaceWithContext(typed.Discovery()), c.Kube.Namespace)
-	operator, err := newStore(c, offered, typed, writes, writer, log)
-	if err != nil {
-		return err
-	}
-	pods, err := cluster.NewPods(typed, c.Kube.Namespace)
-	if err != nil {
-		return err
-	}
-	claims, err := cluster.NewClaims(typed, c.Kube.Namespace)
-	if err != nil {
-		return err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.GRPC.Address)
-	if err != nil {
-		return fmt.Errorf("serving on grpc.address: %w", err)
-	}
-
-	collectLessOften()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		pods.Run(ctx)
-		return nil
-	})
-	group.Go(func() error {
-		claims.Run(ctx)
-		return nil
-	})
-	group.Go(func() error { return operator.Run(ctx) })
-	group.Go(func() error {
-		defer listener.Close() //nolint:errcheck // nothing to do about it
-		for _, wait := range [...]func(context.Context) error{pods.WaitForSync, claims.WaitForSync, operator.WaitForSync} {
-			if err := wait(ctx); err != nil {
-				return err
-			}
-		}
-		server, ready := rpc.NewGRPC(rpc.NewServer(operator, writer, pods, claims), log)
-		log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": c.Kube.Namespace}).Info("serving")
-		return serveUntil(ctx, server, ready, listener)
-	})
-	err = group.Wait()
-	log.Info("stopped")
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return s.run(ctx)
 }
 
 // collectLessOften costs little memory: what lives is a few megabytes of cache,
@@ -140,29 +77,6 @@ func collectLessOften() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
-}
-
-// serveUntil serves until ctx ends; then it tells health checks, and lets the
-// calls in flight finish within a bound.
-func serveUntil(ctx context.Context, server *grpc.Server, ready *health.Server, listener net.Listener) error {
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
-		ready.Shutdown()
-		force := time.AfterFunc(shutdownLimit, server.Stop)
-		defer force.Stop()
-		server.GracefulStop()
-	}()
-	ready.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
-	if err := server.Serve(listener); err != nil {
-		return fmt.Errorf("serving: %w", err)
-	}
-	return nil
 }
 
 func newLog(c config.Log) (*logrus.Logger, error) {

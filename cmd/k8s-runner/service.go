@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"k8s.io/client-go/discovery"
+
+	"github.com/agynio/k8s-runner/applier"
+	"github.com/agynio/k8s-runner/cluster"
+	"github.com/agynio/k8s-runner/config"
+	"github.com/agynio/k8s-runner/metrics"
+	"github.com/agynio/k8s-runner/overrides"
+	"github.com/agynio/k8s-runner/rpc"
+)
+
+// shutdownLimit bounds the wait for calls in flight when the service ends.
+const shutdownLimit = 10 * time.Second
+
+// service is a runner with all its parts. It is the only place that knows them
+// all.
+type service struct {
+	config   config.Config
+	log      *logrus.Logger
+	metrics  *metrics.Metrics
+	ready    *readiness
+	operator *overrides.Store
+	writer   *applier.Applier
+	pods     *cluster.Pods
+	claims   *cluster.Claims
+}
+
+// newService makes the parts, of which none runs yet.
+func newService(c config.Config, log *logrus.Logger) (*service, error) {
+	offered, err := loadCatalog(c.Catalog.Path)
+	if err != nil {
+		return nil, fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
+	}
+	typed, writes, err := newClients(c.Kube)
+	if err != nil {
+		return nil, err
+	}
+	resources := discovery.ToServerResourcesInterfaceWithContext(typed.Discovery())
+	s := &service{config: c, log: log, ready: newReadiness(), writer: applier.New(writes, resources, c.Kube.Namespace)}
+	if s.metrics, err = metrics.New(); err != nil {
+		return nil, err
+	}
+	if s.operator, err = newStore(c, offered, typed, writes, s.writer, s.metrics.Templates, log); err != nil {
+		return nil, err
+	}
+	if s.pods, err = cluster.NewPods(typed, c.Kube.Namespace); err != nil {
+		return nil, err
+	}
+	if s.claims, err = cluster.NewClaims(typed, c.Kube.Namespace); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// run runs all parts until ctx ends.
+func (s *service) run(ctx context.Context) error {
+	listener, err := listen(ctx, "grpc.address", s.config.GRPC.Address)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() //nolint:errcheck // nothing to do about it
+	collectLessOften()
+	group, ctx := errgroup.WithContext(ctx)
+	// Metrics and probes are there until the last call has ended.
+	called, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer ended()
+	if address := s.config.Metrics.Address; address != "" {
+		probes, err := listen(ctx, "metrics.address", address)
+		if err != nil {
+			return err
+		}
+		s.log.WithField("address", probes.Addr().String()).Info("serving metrics")
+		handler := s.metrics.Handler(func() []string { return s.ready.lines(s.operator.Current()) })
+		group.Go(func() error { return metrics.Serve(called, probes, handler) })
+	}
+	group.Go(func() error {
+		s.pods.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		s.claims.Run(ctx)
+		return nil
+	})
+	group.Go(func() error { return s.operator.Run(ctx) })
+	group.Go(func() error {
+		defer ended()
+		return s.serveCalls(ctx, listener)
+	})
+	err = group.Wait()
+	s.log.Info("stopped")
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func listen(ctx context.Context, setting, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serving on %s: %w", setting, err)
+	}
+	return listener, nil
+}
+
+// serveCalls serves the API once there is something to answer from, until ctx
+// ends.
+func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
+	reading, waiting := errgroup.WithContext(ctx)
+	for part, wait := range map[string]func(context.Context) error{
+		partPods: s.pods.WaitForSync, partClaims: s.claims.WaitForSync, partTemplates: s.operator.WaitForSync,
+	} {
+		reading.Go(func() error {
+			if err := wait(waiting); err != nil {
+				return err
+			}
+			s.ready.has(part)
+			return nil
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		return err
+	}
+	server, healthy := rpc.NewGRPC(rpc.NewServer(s.operator, s.writer, s.pods, s.claims),
+		rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
+	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
+	return s.serveUntil(ctx, server, healthy, listener)
+}
+
+// serveUntil serves until ctx ends; then it tells health checks, and lets the
+// calls in flight finish within a bound.
+func (s *service) serveUntil(ctx context.Context, server *grpc.Server, healthy *health.Server, listener net.Listener) error {
+	healthy.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+	s.ready.has(partCalls)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		s.ready.lacks(partCalls, "the service is stopping")
+		healthy.Shutdown()
+		force := time.AfterFunc(shutdownLimit, server.Stop)
+		defer force.Stop()
+		server.GracefulStop()
+	}()
+	if err := server.Serve(listener); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}
