@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	k8srunnerv1 "github.com/agynio/k8s-runner/proto/k8srunner/v1"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -28,6 +29,7 @@ const (
 // client is a connection to a runner.
 type client struct {
 	runnerv1.RunnerServiceClient
+	k8srunnerv1.OperatorServiceClient
 }
 
 // clientCommand makes cmd a client: it gets the flags of one, and run gets a
@@ -52,7 +54,7 @@ func clientCommand(cmd *cobra.Command, run func(cmd *cobra.Command, c client, ar
 		if err != nil {
 			return fmt.Errorf("connecting to %s: %w", address, err)
 		}
-		return errors.Join(run(cmd, client{runnerv1.NewRunnerServiceClient(conn)}, args), conn.Close())
+		return errors.Join(run(cmd, client{runnerv1.NewRunnerServiceClient(conn), k8srunnerv1.NewOperatorServiceClient(conn)}, args), conn.Close())
 	}
 	return cmd
 }

@@ -39,8 +39,8 @@ func newExitCodes() *cobra.Command {
   6  no answer now: the runner or Kubernetes cannot be reached, a time-out, a
      used-up quota; trying again later can help
 
-render and templates, which need no runner, have 1 for every failure but a wrong
-command line, so also for an invalid request.
+render and templates, but for its status, need no runner; they have 1 for every
+failure but a wrong command line, so also for an invalid request.
 
 A command of several workloads goes on after a failure. Its exit code is that of
 the failures if they all have the same one, else 1.`,

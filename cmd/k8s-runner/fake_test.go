@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	k8srunnerv1 "github.com/agynio/k8s-runner/proto/k8srunner/v1"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -27,6 +29,7 @@ import (
 // the image of a workload says what becomes of it.
 type fakeRunner struct {
 	runnerv1.UnimplementedRunnerServiceServer
+	k8srunnerv1.UnimplementedOperatorServiceServer
 
 	mu        sync.Mutex
 	workloads map[string]*fakeWorkload
@@ -39,14 +42,19 @@ type fakeWorkload struct {
 	inspects int
 }
 
-// newFakeRunner serves a fakeRunner on loopback and returns its address.
-func newFakeRunner() (address string, stop func(), err error) {
+// newFakeRunner serves a fakeRunner on loopback and returns its address. An old
+// one has no OperatorService.
+func newFakeRunner(old bool) (address string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
 	server := grpc.NewServer()
-	runnerv1.RegisterRunnerServiceServer(server, &fakeRunner{workloads: map[string]*fakeWorkload{}, volumes: map[string]string{}})
+	fake := &fakeRunner{workloads: map[string]*fakeWorkload{}, volumes: map[string]string{}}
+	runnerv1.RegisterRunnerServiceServer(server, fake)
+	if !old {
+		k8srunnerv1.RegisterOperatorServiceServer(server, fake)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	stop = func() {
@@ -146,6 +154,20 @@ func (f *fakeRunner) RemoveWorkload(_ context.Context, req *runnerv1.RemoveWorkl
 		return nil, errors.New("a plain error")
 	}
 	return &runnerv1.RemoveWorkloadResponse{}, f.remove(req.GetWorkloadId())
+}
+
+// GetStatus tells of two layers and a refused edit.
+func (f *fakeRunner) GetStatus(context.Context, *k8srunnerv1.GetStatusRequest) (*k8srunnerv1.GetStatusResponse, error) {
+	return &k8srunnerv1.GetStatusResponse{Templates: &k8srunnerv1.TemplatesStatus{
+		Served: true, Digest: "0123456789abcdef", LoadedAt: timestamppb.New(time.Now().Add(-90 * time.Minute)),
+		Layers: []*k8srunnerv1.TemplateLayer{
+			{Name: "a-values", Kind: "values", ResourceVersion: "12", Digest: "00000000000000aa"},
+			{Name: "b-patch", Kind: "patches", ResourceVersion: "7", Digest: "00000000000000bb"},
+		},
+		Rejection: &k8srunnerv1.TemplatesRejection{
+			Findings: []string{"b-patch/pool.yaml:3: spec.hostNetwork is refused"}, At: timestamppb.Now(), ConfigMaps: []string{"b-patch"},
+		},
+	}}, nil
 }
 
 // namedVolumes are the keys of the named volumes of a request, by claim.

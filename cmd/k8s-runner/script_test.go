@@ -14,19 +14,21 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"k8s-runner": main})
 }
 
-// TestScripts runs testdata/*.txtar, each against a fake runner of its own.
+// TestScripts runs testdata/*.txtar, each against fake runners of its own.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			address, stop, err := newFakeRunner()
-			if err != nil {
-				return err
+			for variable, old := range map[string]bool{addressVariable: false, "OLD": true} {
+				address, stop, err := newFakeRunner(old)
+				if err != nil {
+					return err
+				}
+				env.Defer(stop)
+				env.Setenv(variable, address)
 			}
-			env.Defer(stop)
-			env.Setenv(addressVariable, address)
 			env.Setenv("A", "aaaa0000-0000-4000-8000-000000000001")
 			env.Setenv("B", "aabb0000-0000-4000-8000-000000000002")
 			env.Setenv("ABSENT", "cccc0000-0000-4000-8000-000000000003")

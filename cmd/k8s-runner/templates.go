@@ -14,7 +14,7 @@ import (
 func newTemplates() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "templates",
-		Short: "Work on templates and layers: export, test, lint, diff, pack",
+		Short: "Work on templates and layers: export, test, lint, diff, pack, status",
 		Long: `Work on a folder of templates of your own, without a cluster:
 
   export   write the shipped templates, their contract and golden cases
@@ -23,19 +23,24 @@ func newTemplates() *cobra.Command {
   diff     show what they change against the shipped ones
   pack     print the ConfigMap that holds the templates
 
+and see what a running runner makes of the ConfigMaps in its cluster:
+
+  status   show the layers that count, and why an edit does not
+
 Templates are the *.yaml and *.tpl of the folder; they are the whole set: nothing
 shipped is added. What is laid over them, the ConfigMaps that a running service
 reads, is in layers/; a folder that has layers needs no templates and changes the
 shipped ones. Golden cases are in cases/. docs/customising.md and docs/golden.md
 show the workflow.
 
-Exit code: 0, or 1 for every finding and error, 2 for a wrong command line.`,
+Exit code: 0, or 1 for every finding and error, 2 for a wrong command line; those
+of status are a client's, see 'k8s-runner exit-codes'.`,
 		GroupID:                    groupOffline,
 		SuggestionsMinimumDistance: 2,
 		Args:                       unknownCommand,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExport(), newGolden(), newLint(), newDiff(), newPack())
+	cmd.AddCommand(newExport(), newGolden(), newLint(), newDiff(), newPack(), newTemplatesStatus())
 	return cmd
 }
 
