@@ -56,7 +56,7 @@ type runner struct {
 func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	t.Helper()
 	r := &runner{namespace: ns.name, account: ns.account, address: freeAddress(t), log: &syncBuffer{}, exited: make(chan error, 1)}
-	args := []string{"serve", "--kube-namespace", ns.name, "--kube-kubeconfig", ns.kubeconfig, "--grpc-address", r.address}
+	args := []string{"serve", "--kube-namespace", ns.name, "--kube-kubeconfig", ns.kubeconfig, "--grpc-address", r.address, "--metrics-address", "127.0.0.1:0"}
 	r.process = exec.Command(suite.binary, append(args, flags...)...)
 	r.process.Stdout, r.process.Stderr = r.log, r.log
 	r.process.Env = append(os.Environ(), "GORACE=halt_on_error=0")
