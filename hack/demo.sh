@@ -61,8 +61,8 @@ trap 'exit 143' TERM
 heading "A namespace for workloads, and a runner that serves it on a free port"
 show "kubectl create namespace $namespace"
 kube create-namespace "$namespace"
-show "k8s-runner serve --kube-namespace $namespace --grpc-address 127.0.0.1:0 &"
-k8s-runner serve --kube-namespace "$namespace" --grpc-address 127.0.0.1:0 >"$work/runner.log" 2>&1 &
+show "k8s-runner serve --kube-namespace $namespace --grpc-address 127.0.0.1:0 --metrics-address 127.0.0.1:0 &"
+k8s-runner serve --kube-namespace "$namespace" --grpc-address 127.0.0.1:0 --metrics-address 127.0.0.1:0 >"$work/runner.log" 2>&1 &
 runner=$!
 within 20 serving
 show "export RUNNER_ADDRESS=$RUNNER_ADDRESS"

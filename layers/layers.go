@@ -97,9 +97,23 @@ func valuesOf(m *corev1.ConfigMap) (map[string]any, error) {
 	for _, name := range names {
 		var part map[string]any
 		if err := yaml.UnmarshalStrict([]byte(m.Data[name]), &part); err != nil {
-			return nil, fmt.Errorf("%s/%s: %s", m.Name, name, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+			return nil, valuesFault(m.Name+"/"+name, err)
 		}
 		render.Overlay(values, part)
 	}
 	return values, nil
+}
+
+// valuesFault says what is wrong with the YAML of a file, and in which line as far as
+// the parser says so.
+func valuesFault(file string, err error) error {
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "yaml: "), "unmarshal errors:\n  ")
+	if rest, has := strings.CutPrefix(text, "line "); has {
+		return fmt.Errorf("%s:%s", file, rest)
+	}
+	if strings.Contains(text, "cannot unmarshal") {
+		text = "is no mapping of names to values"
+	}
+	return fmt.Errorf("%s: %s", file, text)
 }

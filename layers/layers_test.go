@@ -49,3 +49,18 @@ spec:
 		t.Errorf("the values are %v and %v", pool, tolerations)
 	}
 }
+
+// TestValuesFaults: an operator finds the line.
+func TestValuesFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: [\n":       "v/values.yaml:1: did not find expected node content",
+		"a: 1\na: 2\n": `v/values.yaml:2: key "a" already set in map`,
+		"x\n":          "v/values.yaml: is no mapping of names to values",
+	} {
+		m := &corev1.ConfigMap{Data: map[string]string{"values.yaml": text}}
+		m.Name, m.Labels = "v", map[string]string{workload.LabelTemplates: workload.TemplateValues}
+		if _, err := layers.Of([]*corev1.ConfigMap{m}); err == nil || err.Error() != want {
+			t.Errorf("%q is refused with %v", text, err)
+		}
+	}
+}

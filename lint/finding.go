@@ -27,7 +27,10 @@ type Finding struct {
 
 // String returns "file:line: message".
 func (f Finding) String() string {
-	if f.Line == 0 {
+	switch {
+	case f.File == "":
+		return f.Message
+	case f.Line == 0:
 		return f.File + ": " + f.Message
 	}
 	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message)

@@ -153,7 +153,7 @@ func alike(key string, a, b any) bool {
 	one, isMap := a.(map[string]any)
 	other, _ := b.(map[string]any)
 	if isMap && key != "" && other[key] != nil {
-		return one[key] == other[key]
+		return reflect.DeepEqual(one[key], other[key])
 	}
 	return reflect.DeepEqual(a, b)
 }
