@@ -33,12 +33,17 @@ const (
 // budget counts what a render has done. Everything that can be repeated or can
 // grow spends from it, so that every render ends.
 type budget struct {
+	// full is set once an output was cut off: then nothing more can be spent.
+	full    error
 	spent   int
 	parts   int
 	nesting int
 }
 
 func (b *budget) spend(bytes int) error {
+	if b.full != nil {
+		return b.full
+	}
 	b.spent += bytes
 	if b.spent > maxWork {
 		return tooMuchWork

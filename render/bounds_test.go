@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ func TestRendersEnd(t *testing.T) {
 	big := `{{ $s := "aaaaaaaaaaaaaaaa" }}{{ range 16 }}{{ $s = printf "%s%s" $s $s }}{{ end }}` // 1 MiB
 	list := `{{ $l := list 1 2 3 4 }}{{ range 14 }}{{ $l = concat $l $l }}{{ end }}`             // 65536 items
 	pattern := `"` + strings.Repeat("(a{1000})", 25) + `b"`
+	place := regexp.MustCompile(`^pod\.yaml:\d+:`)
 	for name, text := range map[string]string{
 		"a template calls itself":           `{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`,
 		"a part includes itself":            `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`,
@@ -101,6 +103,9 @@ func TestRendersEnd(t *testing.T) {
 			}
 			if !strings.HasPrefix(err.Error(), "pod.yaml") || len(err.Error()) > 1<<20 {
 				t.Errorf("the error is %.200v", err)
+			}
+			if !endsByItself[name] && !place.MatchString(err.Error()) {
+				t.Errorf("the error has no line: %.200v", err)
 			}
 			if !endsByItself[name] && !strings.Contains(err.Error(), "than a render may") && !strings.Contains(err.Error(), "than 4 MiB") && !strings.Contains(err.Error(), "than 64") {
 				t.Errorf("it is not a bound that ends it: %.200v", err)

@@ -29,7 +29,11 @@ func (e *executor) run(name string, data any) (string, error) {
 		return "", problem("there is no part of that name")
 	}
 	out := limited{budget: &e.budget}
-	if err := e.templates.ExecuteTemplate(&out, name, data); err != nil {
+	err := e.templates.ExecuteTemplate(&out, name, data)
+	if err == nil {
+		err = e.full
+	}
+	if err != nil {
 		return "", told(name, err)
 	}
 	return out.String(), nil
@@ -62,18 +66,22 @@ func (e *executor) keep(p any) text {
 	return text(slotStart + strconv.Itoa(len(e.slots)-1) + slotEnd)
 }
 
-// limited is a buffer with a bound.
+// limited is a buffer with a bound. It takes what is beyond it and forgets it: the
+// next step of the template fails instead, and has a line, which an error of a
+// Write has not.
 type limited struct {
 	strings.Builder
 	budget *budget
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxOutput {
-		return 0, tooMuchOutput
+	err := l.budget.spend(len(p))
+	if err == nil && l.Len()+len(p) > maxOutput {
+		err = tooMuchOutput
 	}
-	if err := l.budget.spend(len(p)); err != nil {
-		return 0, err
+	if err != nil {
+		l.budget.full = err
+		return len(p), nil
 	}
 	return l.Builder.Write(p)
 }
