@@ -30,6 +30,9 @@ type Options struct {
 	// request asks for is not held against the templates: Pods with docker are
 	// not judged, Linux capabilities of the request are left out. Empty: none is.
 	Level api.Level
+	// MaxFailed is after how many requests that do not render it stops: templates
+	// without end fail slowly. 0 means that all are rendered.
+	MaxFailed int
 }
 
 // Report is the result.
@@ -63,7 +66,9 @@ func Run(o Options) (Report, error) {
 		return Report{}, err
 	}
 	for _, s := range all {
-		l.render(s)
+		if l.render(s); o.MaxFailed > 0 && l.failed == o.MaxFailed {
+			break
+		}
 	}
 	report := Report{Findings: l.found.sorted(), Requests: l.requests, Level: l.level}
 	if len(report.Findings) > 0 {
@@ -108,6 +113,7 @@ type linter struct {
 	found    findings
 	made     map[string]bool
 	requests int
+	failed   int
 	level    api.Level
 	// last is the engine of lastOptions.
 	last        *engine.Engine
@@ -180,6 +186,7 @@ func (l *linter) fail(s subject, err error) {
 	if s.refused && (collides || len(s.ownTemplates) > 0) {
 		return // the case is about this error
 	}
+	l.failed++
 	l.found.addOf(s, err)
 }
 

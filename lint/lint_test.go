@@ -215,3 +215,18 @@ func TestKinds(t *testing.T) {
 		t.Errorf("of a patch, the findings are %v (%v)", report.Findings, err)
 	}
 }
+
+// TestMaxFailed: a template that fails for every request is tried so many times.
+func TestMaxFailed(t *testing.T) {
+	for limit, want := range map[int]int{3: 3, 0: 50} {
+		suite := shipped(t)
+		suite.Templates = map[string]string{"pod.yaml": "{{ range 1000 }}{{ end }}{{ .Nope }}"}
+		report, err := lint.Run(lint.Options{Suite: suite, MaxFailed: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Findings) != 1 || report.Requests < want || (limit > 0 && report.Requests > want) {
+			t.Errorf("with %d, %d requests are rendered and the findings are %v", limit, report.Requests, report.Findings)
+		}
+	}
+}

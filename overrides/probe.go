@@ -23,8 +23,12 @@ type Probe struct {
 	DryRun func(ctx context.Context, object *unstructured.Unstructured) error
 }
 
-// maxFindings bounds what a rejection tells, in lines.
-const maxFindings = 20
+const (
+	// maxFindings bounds what a rejection tells, in lines.
+	maxFindings = 20
+	// maxFailed bounds how many requests have to fail for it.
+	maxFailed = 5
+)
 
 // Probe implements Prober.
 func (p *Probe) Probe(ctx context.Context, layers []render.Layer) (*engine.Engine, error) {
@@ -34,7 +38,7 @@ func (p *Probe) Probe(ctx context.Context, layers []render.Layer) (*engine.Engin
 	if suite.Config.Security.Profile == config.ProfileRestricted {
 		level = api.LevelRestricted
 	}
-	report, err := lint.Run(lint.Options{Suite: suite, Level: level})
+	report, err := lint.Run(lint.Options{Suite: suite, Level: level, MaxFailed: maxFailed})
 	if err != nil {
 		return nil, err
 	}
