@@ -7,6 +7,10 @@ import (
 	"text/template"
 )
 
+// maxPlaces bounds the places that an error tells, from the innermost on: a part
+// that includes itself has as many as parts can be nested.
+const maxPlaces = 4
+
 // told returns an error of the template called name without the values that
 // text/template and its functions quote, which may be secret: it keeps the
 // place, the text of the template there, and a reason that holds no value.
@@ -18,6 +22,9 @@ func told(name string, err error) error {
 			known = "cannot be executed"
 		}
 		return problem(name + ": " + string(known))
+	}
+	if strings.Count(string(known), "executing ") >= maxPlaces {
+		return known
 	}
 	where, reason, _ := strings.Cut(strings.TrimPrefix(err.Error(), "template: "), ">: ")
 	switch {
