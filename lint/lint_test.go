@@ -230,3 +230,21 @@ func TestMaxFailed(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfCases: a layer may add what a shipped case happens to have; a request
+// that has it as well is refused. What no request could be without it may not.
+func TestNamesOfCases(t *testing.T) {
+	for name, wanted := range map[string]int{"proxy": 0, "main": 1} {
+		suite := shipped(t)
+		suite.Layers = []render.Layer{{Name: "mine", Patches: map[string]string{
+			"pod.yaml": "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - {name: " + name + ", image: a}\n",
+		}}}
+		report, err := lint.Run(lint.Options{Suite: suite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Findings) != wanted {
+			t.Errorf("of a container %s, the findings are %v", name, report.Findings)
+		}
+	}
+}

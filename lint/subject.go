@@ -30,6 +30,8 @@ type subject struct {
 	// variant is true if the settings are not those of the operator. Their Pods
 	// need not be more than baseline.
 	variant bool
+	// shipped is true for a golden case that the runner ships.
+	shipped bool
 
 	// own is true for an operator's case. file is its request, err why it
 	// cannot be read.
@@ -166,7 +168,7 @@ func shippedCases(o Options, own []subject) ([]subject, error) {
 		}
 		replaced := slices.ContainsFunc(own, func(s subject) bool { return s.name == path.Join(CaseFolder, name) })
 		if !c.Refused && len(c.Own) == 0 && !c.Layered && !replaced {
-			out = append(out, subject{name: "the shipped case " + name, options: engine.Options(o.Suite), request: c.Request})
+			out = append(out, subject{name: "the shipped case " + name, options: engine.Options(o.Suite), request: c.Request, shipped: true})
 		}
 	}
 	return out, nil
