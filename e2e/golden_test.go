@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	nodev1 "k8s.io/api/node/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,42 +23,45 @@ import (
 	"github.com/agynio/k8s-runner/request"
 )
 
+// goldenRoot is the folder of the golden cases.
+const goldenRoot = "../testdata/cases"
+
 // TestGolden starts every golden case that has manifests: the objects that the
 // API server then has hold all that the golden file says, and their fields are
-// ours.
+// ours. Its layers and its own templates are laid as an operator does that, with
+// ConfigMaps, while the runner runs.
 func TestGolden(t *testing.T) {
-	const root = "../testdata/cases"
-	ns := newNamespace(t)
-	plain := startRunner(t, ns)
+	ns, edited := newNamespace(t), newNamespace(t)
+	plain, layered := startRunner(t, ns), startRunner(t, edited)
+	operator, classes := newOperator(t, edited), newClasses(t)
 	cordon(t, ns.name)
-	cases, err := golden.Cases(os.DirFS(root))
+	cases, err := golden.Cases(os.DirFS(goldenRoot))
 	if err != nil {
 		t.Fatal(err)
 	}
 	started := 0
 	for _, name := range cases {
-		dir := filepath.Join(root, name)
+		dir := filepath.Join(goldenRoot, name)
 		expected, err := os.ReadFile(filepath.Join(dir, golden.ManifestFile))
 		if os.IsNotExist(err) {
 			continue // a case of an error
 		}
+		started++
 		t.Run(name, func(t *testing.T) {
-			if exists(filepath.Join(dir, golden.TemplateFolder)) || exists(filepath.Join(dir, golden.LayerFolder)) {
-				t.Skip("the case has templates of its own, and this service renders with the shipped ones")
+			r, o, maps := plain, operator, configMaps(t, name)
+			if len(maps) > 0 {
+				r = layered
 			}
-			started++
-			r := plain
-			var flags []string
-			if file := filepath.Join(dir, golden.ConfigFile); exists(file) {
-				flags = append(flags, "--config", file)
+			if flags := flagsOf(dir); len(flags) > 0 {
+				t.Parallel() // with nothing in common but the classes
+				own := newNamespace(t, rule("", "configmaps", "create", "patch"), rule("", "services", "create", "patch"))
+				r, o = startRunner(t, own, flags...), newOperator(t, own)
 			}
-			if file := filepath.Join(dir, golden.CatalogFile); exists(file) {
-				flags = append(flags, "--catalog-path", file)
+			if len(maps) > 0 {
+				classes.of(t, barePod(t, name))
+				defer o.layCase(t, name, maps)()
 			}
-			if len(flags) > 0 {
-				r = startRunner(t, ns, flags...)
-			}
-			r.compare(t, dir, expected)
+			r.compare(t, dir, expected, classes)
 		})
 	}
 	if started < 30 {
@@ -68,9 +69,21 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// flagsOf are those of a runner with the settings and the catalog of a case.
+func flagsOf(dir string) []string {
+	var flags []string
+	if file := filepath.Join(dir, golden.ConfigFile); exists(file) {
+		flags = append(flags, "--config", file)
+	}
+	if file := filepath.Join(dir, golden.CatalogFile); exists(file) {
+		flags = append(flags, "--catalog-path", file)
+	}
+	return flags
+}
+
 // compare starts the case in dir and compares each object with expected. What it
 // made is gone afterwards.
-func (r *runner) compare(t *testing.T, dir string, expected []byte) {
+func (r *runner) compare(t *testing.T, dir string, expected []byte, classes *classes) {
 	data, err := os.ReadFile(filepath.Join(dir, golden.RequestFile))
 	if err != nil {
 		t.Fatal(err)
@@ -80,14 +93,16 @@ func (r *runner) compare(t *testing.T, dir string, expected []byte) {
 		t.Fatal(err)
 	}
 	var objects []map[string]any
-	for _, doc := range strings.Split(string(expected), "\n---\n") {
+	here := strings.ReplaceAll(string(expected), "."+golden.Namespace+".svc", "."+r.namespace+".svc")
+	for _, doc := range strings.Split(here, "\n---\n") {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
 			t.Fatal(err)
 		}
+		encodeStrings(object)
 		objects = append(objects, object)
 	}
-	makeClasses(t, objects[0])
+	classes.of(t, objects[0])
 	r.start(t, req)
 	defer func() {
 		if _, err := r.RemoveWorkload(t.Context(), &runnerv1.RemoveWorkloadRequest{WorkloadId: req.GetWorkloadId(), Force: true, RemoveVolumes: true}); err != nil {
@@ -122,23 +137,21 @@ func (r *runner) object(t *testing.T, want map[string]any) *unstructured.Unstruc
 	return got
 }
 
-// makeClasses makes the classes that a Pod names, without which it is refused.
-func makeClasses(t *testing.T, pod map[string]any) {
-	t.Helper()
-	spec, _ := pod["spec"].(map[string]any)
-	none := metav1.CreateOptions{}
-	if name, ok := spec["runtimeClassName"].(string); ok {
-		class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Handler: "alt"}
-		if _, err := suite.admin.NodeV1().RuntimeClasses().Create(t.Context(), class, none); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
+// encodeStrings does to a Secret what the API server does.
+func encodeStrings(object map[string]any) {
+	texts, _ := object["stringData"].(map[string]any)
+	if len(texts) == 0 {
+		return
 	}
-	if name, ok := spec["priorityClassName"].(string); ok {
-		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 10}
-		if _, err := suite.admin.SchedulingV1().PriorityClasses().Create(t.Context(), class, none); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
+	data, _ := object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
 	}
+	for k, v := range texts {
+		data[k] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(v)))
+	}
+	object["data"] = data
+	delete(object, "stringData")
 }
 
 func exists(file string) bool {
