@@ -63,13 +63,19 @@ func requested(spec *workload.Spec, d duplicate) (field, token string) {
 			return field + ".env", "duplicate_env_name"
 		}
 	case listMounts:
-		if i := slices.Index(c.InlineFiles, d.key); i >= 0 {
-			return entry(field+".inline_file_mounts", i, ".path"), "duplicate_mount_path"
-		}
-		i := slices.IndexFunc(c.Mounts, func(m workload.Mount) bool { return path.Clean(m.Path) == d.key })
-		return entry(field+".mounts", i, ".mount_path"), "duplicate_mount_path"
+		return requestedMount(c, field, d.key)
 	}
 	return "", ""
+}
+
+// requestedMount returns the field of the request that mounts something at where, in
+// the container c at field, or "".
+func requestedMount(c *workload.Container, field, where string) (asked, token string) {
+	if i := slices.Index(c.InlineFiles, where); i >= 0 {
+		return entry(field+".inline_file_mounts", i, ".path"), "duplicate_mount_path"
+	}
+	i := slices.IndexFunc(c.Mounts, func(m workload.Mount) bool { return path.Clean(m.Path) == where })
+	return entry(field+".mounts", i, ".mount_path"), "duplicate_mount_path"
 }
 
 func entry(list string, i int, field string) string {

@@ -2,7 +2,10 @@ package render
 
 import (
 	"fmt"
+	"iter"
 	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -60,27 +63,67 @@ func (m *manifest) checkPatch(settings Settings) []fault {
 	return m.shape.misfits(withoutDirectives(m.shape, m.object))
 }
 
-// additions refuses a container that patch and request both add under one name.
-// A patch adds a container if it gives it an image, and changes one of the
-// request if it prints the name of that.
+// additions refuses what patch and request both add under one name: a container, a
+// volume, a mount at one path. A patch adds what it gives a name that it wrote
+// itself, and changes what the request has if it prints the name of that.
 func (m *manifest) additions(patch *manifest, spec *workload.Spec) error {
-	var violations []workload.Violation
 	podSpec := mapAt(patch.object, "spec")
+	violations := patch.addedVolumes(entries(podSpec["volumes"]), spec)
 	for _, list := range [...]string{"initContainers", "containers"} {
 		for i, c := range entries(podSpec[list]) {
 			name := stringAt(c, "name")
 			at := fieldPath{"spec", list, i}
 			field, there := containerNamed(spec, name)
-			if c["image"] == nil || there == nil || patch.isPrinted(at, "name") {
+			if there == nil {
 				continue
 			}
-			violations = append(violations, workload.Violation{
-				Field: field + ".name", Token: "duplicate_container_name",
-				Message: fmt.Sprintf("a patch adds a container %q as well (%s)", name, patch.at(at.then("name"))),
-			})
+			if c["image"] != nil && !patch.isPrinted(at, "name") {
+				violations = append(violations, patch.alsoAdds(field+".name", "duplicate_container_name", "a container", name, at.then("name")))
+				continue
+			}
+			violations = append(violations, patch.addedMounts(at, c, field, there)...)
 		}
 	}
 	return workload.Invalid(violations)
+}
+
+func (m *manifest) alsoAdds(field, token, what, name string, at fieldPath) workload.Violation {
+	return workload.Violation{Field: field, Token: token, Message: fmt.Sprintf("a patch adds %s %q as well (%s)", what, name, m.at(at))}
+}
+
+func (m *manifest) addedVolumes(volumes iter.Seq2[int, map[string]any], spec *workload.Spec) []workload.Violation {
+	var violations []workload.Violation
+	for i, v := range volumes {
+		at := fieldPath{"spec", "volumes", i}
+		j := slices.IndexFunc(spec.Volumes, func(of workload.Volume) bool { return of.Name == v["name"] })
+		if j < 0 || saysWhat(v) || m.isPrinted(at, "name") {
+			continue
+		}
+		violations = append(violations, m.alsoAdds(entry("volumes", j, ".name"), "duplicate_volume_name", "a volume", spec.Volumes[j].Name, at.then("name")))
+	}
+	return violations
+}
+
+// addedMounts are those of a container, which the request has at field.
+func (m *manifest) addedMounts(at fieldPath, container map[string]any, field string, of *workload.Container) []workload.Violation {
+	var violations []workload.Violation
+	for i, mount := range entries(container["volumeMounts"]) {
+		at := at.then("volumeMounts", i)
+		where := path.Clean(stringAt(mount, "mountPath"))
+		asked, token := requestedMount(of, field, where)
+		if asked == "" || saysWhat(mount) || m.isPrinted(at, "mountPath") {
+			continue
+		}
+		violations = append(violations, m.alsoAdds(asked, token, "a mount at", where, at.then("mountPath")))
+	}
+	return violations
+}
+
+// saysWhat reports whether an entry of a patch says itself what becomes of what is
+// there.
+func saysWhat(entry map[string]any) bool {
+	_, is := entry[directiveKey].(directive)
+	return is
 }
 
 // isPrinted reports whether the key name at path, or its value, was printed from
