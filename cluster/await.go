@@ -74,11 +74,17 @@ func (w *watched[T]) register(name string, seen seen[T]) *waiter[T] {
 	waiting := &waiter[T]{seen: seen, done: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.add(name, waiting)
+	return waiting
+}
+
+// add has waiting told of the events of the object called name. The caller holds
+// w.mu.
+func (w *watched[T]) add(name string, waiting *waiter[T]) {
 	if w.waiters[name] == nil {
 		w.waiters[name] = map[*waiter[T]]struct{}{}
 	}
 	w.waiters[name][waiting] = struct{}{}
-	return waiting
 }
 
 func (w *watched[T]) unregister(name string, waiting *waiter[T]) {

@@ -15,6 +15,7 @@ func state(pod *corev1.Pod) *workload.State {
 		PodName:     pod.Name,
 		UID:         string(pod.UID),
 		Labels:      pod.Labels,
+		Created:     pod.CreationTimestamp.Time,
 		Digest:      pod.Annotations[workload.AnnotationDigest],
 		Phase:       workload.Phase(pod.Status.Phase),
 		Reason:      pod.Status.Reason,

@@ -35,11 +35,12 @@ const accountName = "k8s-runner"
 // what each is for.
 var rules = []rbacv1.PolicyRule{
 	rule("", "pods", "get", "list", "watch", "create", "patch", "delete"),
+	rule("", "pods/exec", "create", "get"),
 	rule("", "persistentvolumeclaims", "get", "list", "watch", "create", "delete"),
 	rule("", "secrets", "create", "patch"),
 	rule("networking.k8s.io", "networkpolicies", "create", "patch"),
 	rule("", "configmaps", "list", "watch"),
-	rule("", "events", "create"),
+	rule("", "events", "create", "list", "watch"),
 }
 
 func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {

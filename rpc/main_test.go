@@ -232,7 +232,7 @@ func connect(t *testing.T, f *fake) (conn *grpc.ClientConn, log *logBuffer, stop
 	if err != nil {
 		t.Fatal(err)
 	}
-	return connectTo(t, NewServer(f, f, f, f), NewOperator(), m.Calls)
+	return connectTo(t, NewServer(Parts{Renderer: f, Applier: f, Workloads: f, Volumes: f}), NewOperator(), m.Calls)
 }
 
 func connectTo(t *testing.T, s *Server, o *Operator, meter Meter) (conn *grpc.ClientConn, log *logBuffer, stop func()) {

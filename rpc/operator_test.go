@@ -26,7 +26,7 @@ func TestGetStatus(t *testing.T) {
 		func(s *k8srunnerv1.GetStatusResponse) { s.Templates = &k8srunnerv1.TemplatesStatus{Digest: digest} },
 		func(s *k8srunnerv1.GetStatusResponse) { s.Templates.Served = true },
 	)
-	conn, log, stop := connectTo(t, NewServer(nil, nil, nil, nil), o, m.Calls)
+	conn, log, stop := connectTo(t, NewServer(Parts{}), o, m.Calls)
 	for _, now := range []string{"one", "two"} {
 		digest = now
 		got, err := k8srunnerv1.NewOperatorServiceClient(conn).GetStatus(t.Context(), &k8srunnerv1.GetStatusRequest{})
@@ -52,7 +52,7 @@ func TestCallsAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fake{panics: "x"}
-	conn, _, stop := connectTo(t, NewServer(f, f, f, f), NewOperator(), m.Calls)
+	conn, _, stop := connectTo(t, NewServer(Parts{Renderer: f, Applier: f, Workloads: f, Volumes: f}), NewOperator(), m.Calls)
 	client := runnerv1.NewRunnerServiceClient(conn)
 	for code, call := range map[codes.Code]func() error{
 		codes.NotFound: func() error {

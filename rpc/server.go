@@ -70,8 +70,20 @@ type Volumes interface {
 	Follower
 }
 
-// Server is the RunnerService. The RPCs that it does not have yet answer
-// Unimplemented.
+// Parts are what a Server is made of. Without one of the last four, its RPCs
+// answer Unimplemented.
+type Parts struct {
+	Renderer  Renderer
+	Applier   Applier
+	Workloads Workloads
+	Volumes   Volumes
+	Executor  Executor
+	Logs      Logs
+	Events    Events
+	Archives  Archives
+}
+
+// Server is the RunnerService.
 type Server struct {
 	runnerv1.UnimplementedRunnerServiceServer
 
@@ -79,11 +91,18 @@ type Server struct {
 	applier   Applier
 	workloads Workloads
 	volumes   Volumes
+	executor  Executor
+	logs      Logs
+	events    Events
+	archives  Archives
 }
 
 // NewServer returns a Server.
-func NewServer(renderer Renderer, applier Applier, workloads Workloads, volumes Volumes) *Server {
-	return &Server{renderer: renderer, applier: applier, workloads: workloads, volumes: volumes}
+func NewServer(p Parts) *Server {
+	return &Server{
+		renderer: p.Renderer, applier: p.Applier, workloads: p.Workloads, volumes: p.Volumes,
+		executor: p.Executor, logs: p.Logs, events: p.Events, archives: p.Archives,
+	}
 }
 
 // Ready answers; the server is started when it can serve.

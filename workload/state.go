@@ -9,6 +9,8 @@ type State struct {
 	// UID tells this Pod from an earlier one of the same name.
 	UID    string
 	Labels map[string]string
+	// Created is when the Pod was made, to the second.
+	Created time.Time
 	// Digest is that of the request that made the Pod.
 	Digest string
 	Phase  Phase
@@ -40,8 +42,12 @@ func (s *State) Main() *ContainerState {
 // Phase is the phase of a Pod, as Kubernetes spells it.
 type Phase string
 
-// PhaseRunning is the phase of a Pod that has started its containers.
-const PhaseRunning Phase = "Running"
+// Phases of a Pod that has started its containers, and that has ended.
+const (
+	PhaseRunning   Phase = "Running"
+	PhaseSucceeded Phase = "Succeeded"
+	PhaseFailed    Phase = "Failed"
+)
 
 // Role is the part that a container plays.
 type Role int

@@ -93,11 +93,18 @@ func newLog(c config.Log) (*logrus.Logger, error) {
 	return log, nil
 }
 
-// newClients returns a typed client, which reads protobuf, and a dynamic one.
-func newClients(c config.Kube) (kubernetes.Interface, dynamic.Interface, error) {
+// access is how the runner reaches the cluster.
+type access struct {
+	config *rest.Config
+	// reads reads protobuf.
+	reads  kubernetes.Interface
+	writes dynamic.Interface
+}
+
+func newAccess(c config.Kube) (*access, error) {
 	base, err := restConfig(c.Kubeconfig)
 	if err != nil {
-		return nil, nil, fmt.Errorf("finding the cluster (kube.kubeconfig): %w", err)
+		return nil, fmt.Errorf("finding the cluster (kube.kubeconfig): %w", err)
 	}
 	base.QPS, base.Burst = c.QPS, c.Burst
 	base.UserAgent = workload.FieldManager
@@ -111,13 +118,13 @@ func newClients(c config.Kube) (kubernetes.Interface, dynamic.Interface, error) 
 	reads.AcceptContentTypes = reads.ContentType + ",application/json"
 	typed, err := kubernetes.NewForConfig(reads)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the client for reads: %w", err)
+		return nil, fmt.Errorf("making the client for reads: %w", err)
 	}
 	writes, err := dynamic.NewForConfig(base)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the client for writes: %w", err)
+		return nil, fmt.Errorf("making the client for writes: %w", err)
 	}
-	return typed, writes, nil
+	return &access{config: base, reads: typed, writes: writes}, nil
 }
 
 // restConfig reads path, or if that is empty what a Pod or kubectl would use.

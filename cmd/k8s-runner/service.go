@@ -16,6 +16,8 @@ import (
 
 	"github.com/agynio/k8s-runner/applier"
 	"github.com/agynio/k8s-runner/cluster"
+	"github.com/agynio/k8s-runner/cluster/events"
+	"github.com/agynio/k8s-runner/cluster/exec"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/metrics"
 	"github.com/agynio/k8s-runner/overrides"
@@ -24,6 +26,9 @@ import (
 
 // shutdownLimit bounds the wait for calls in flight when the service ends.
 const shutdownLimit = 10 * time.Second
+
+// maxCommands bounds the commands that run at once in a workload.
+const maxCommands = 256
 
 // service is a runner with all its parts. It is the only place that knows them
 // all.
@@ -36,6 +41,8 @@ type service struct {
 	writer   *applier.Applier
 	pods     *cluster.Pods
 	claims   *cluster.Claims
+	commands *exec.Executor
+	events   *events.Streamer
 }
 
 // newService makes the parts, of which none runs yet.
@@ -44,24 +51,28 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
 	}
-	typed, writes, err := newClients(c.Kube)
+	access, err := newAccess(c.Kube)
 	if err != nil {
 		return nil, err
 	}
-	resources := discovery.ToServerResourcesInterfaceWithContext(typed.Discovery())
-	s := &service{config: c, log: log, ready: newReadiness(), writer: applier.New(writes, resources, c.Kube.Namespace)}
+	resources := discovery.ToServerResourcesInterfaceWithContext(access.reads.Discovery())
+	s := &service{config: c, log: log, ready: newReadiness(), writer: applier.New(access.writes, resources, c.Kube.Namespace)}
 	if s.metrics, err = metrics.New(); err != nil {
 		return nil, err
 	}
-	if s.operator, err = newStore(c, offered, typed, writes, s.writer, s.metrics.Templates, log); err != nil {
+	if s.operator, err = newStore(c, offered, access.reads, access.writes, s.writer, s.metrics.Templates, log); err != nil {
 		return nil, err
 	}
-	if s.pods, err = cluster.NewPods(typed, c.Kube.Namespace); err != nil {
+	if s.pods, err = cluster.NewPods(access.reads, c.Kube.Namespace); err != nil {
 		return nil, err
 	}
-	if s.claims, err = cluster.NewClaims(typed, c.Kube.Namespace); err != nil {
+	if s.claims, err = cluster.NewClaims(access.reads, c.Kube.Namespace); err != nil {
 		return nil, err
 	}
+	s.commands = exec.New(exec.Options{
+		Config: access.config, Client: access.reads, Namespace: c.Kube.Namespace, Pods: s.pods, PerWorkload: maxCommands, Log: log,
+	})
+	s.events = events.New(access.reads, c.Kube.Namespace, s.pods, log)
 	return s, nil
 }
 
@@ -133,7 +144,10 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	server, healthy := rpc.NewGRPC(rpc.NewServer(s.operator, s.writer, s.pods, s.claims),
+	server, healthy := rpc.NewGRPC(rpc.NewServer(rpc.Parts{
+		Renderer: s.operator, Applier: s.writer, Workloads: s.pods, Volumes: s.claims,
+		Executor: s.commands, Events: s.events,
+	}),
 		rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
 	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
 	return s.serveUntil(ctx, server, healthy, listener)
@@ -154,6 +168,8 @@ func (s *service) serveUntil(ctx context.Context, server *grpc.Server, healthy *
 		}
 		s.ready.lacks(partCalls, "the service is stopping")
 		healthy.Shutdown()
+		s.commands.Shutdown()
+		s.events.Shutdown()
 		force := time.AfterFunc(shutdownLimit, server.Stop)
 		defer force.Stop()
 		server.GracefulStop()

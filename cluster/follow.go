@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// Follow calls seen with the state of workload id, nil if it is not there, and
+// again after each change, until seen returns true or ctx ends, whose cause it
+// then returns. Calls never overlap. seen must not wait for anything.
+func (p *Pods) Follow(ctx context.Context, id string, seen func(*workload.State) bool) error {
+	name := workload.PodName(id)
+	waiting := &waiter[*corev1.Pod]{done: make(chan struct{}), seen: func(pod *corev1.Pod, gone bool) bool {
+		if gone {
+			return seen(nil)
+		}
+		return seen(state(pod))
+	}}
+	p.mu.Lock()
+	// An event whose change is not in the cache yet is told after this.
+	enough := seen(p.now(name))
+	if !enough {
+		p.add(name, waiting)
+	}
+	p.mu.Unlock()
+	if enough {
+		return nil
+	}
+	defer p.unregister(name, waiting)
+	select {
+	case <-waiting.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// now is the state of the Pod called name, or nil. The caller holds p.mu.
+func (p *Pods) now(name string) *workload.State {
+	if written, pending := p.written.objects[name]; pending { // it is newer than the cache
+		return state(written.object)
+	}
+	if pod, ok := p.cached(name); ok {
+		return state(pod)
+	}
+	return nil
+}
