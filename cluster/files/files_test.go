@@ -1,0 +1,372 @@
+package files
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// TestPut: what is in an archive is then in the folder, with its mode, whatever
+// shell and tar an image has.
+func TestPut(t *testing.T) {
+	for name, image := range images(t) {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(openDir(t), "made", "as needed")
+			odd := []string{"-rf", " ", "a\nb", "\n", "*", `\`, `\n`, "$(touch x)", "'\"", "ü", "~", "=x", "+x", "!", strings.Repeat("n", 250)}
+			headers := []*tar.Header{
+				folder("./"), folder("d"), file("d/f"), link("l", "/etc"), link("m", "d/f"), hardLink("h", "d/f"), file("implied/by/f"),
+				{Typeflag: tar.TypeReg, Name: "setuid", Size: 6, Mode: 0o6711, ModTime: then},
+				{Typeflag: tar.TypeDir, Name: "sticky", Mode: 0o1777, ModTime: then},
+			}
+			want := map[string]string{
+				"d": "drwxr-xr-x", "d/f": "-rw-r--r-- d/f", "l": "Lrwxrwxrwx -> /etc", "m": "Lrwxrwxrwx -> d/f", "h": "-rw-r--r-- d/f",
+				"implied": "drwxr-xr-x", "implied/by": "drwxr-xr-x", "implied/by/f": "-rw-r--r-- implied/by/f",
+				"setuid": "ugrwx--x--x setuid", "sticky": "dtrwxrwxrwx",
+			}
+			for _, n := range odd {
+				headers = append(headers, folder(n), file(n+"/f"))
+				want[n], want[n+"/f"] = "drwxr-xr-x", "-rw-r--r-- "+n+"/f"
+			}
+			payload := pack(t, headers...)
+			for range 2 { // what is there is replaced
+				if err := image.put(t, dir, payload); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, show(t, dir)); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+			}
+			info, err := os.Stat(filepath.Join(dir, "d/f"))
+			if err != nil || !info.ModTime().Equal(then) {
+				t.Errorf("it is of %v, %v", info.ModTime(), err)
+			}
+		})
+	}
+}
+
+// TestOwners: root gives files the owners that the archive has, by number; another
+// user owns all.
+func TestOwners(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	f := file("f")
+	f.Mode = 0o666
+	f.Uid, f.Gid, f.Uname, f.Gname = 1234, 5678, "root", "root"
+	for name, image := range images(t) {
+		for _, user := range []uint32{0, 12345} {
+			image.user = user
+			dir := openDir(t)
+			if err := image.put(t, dir, pack(t, f)); err != nil {
+				t.Errorf("%s, user %d: %v", name, user, err)
+				continue
+			}
+			info, err := os.Stat(filepath.Join(dir, "f"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := info.Sys().(*syscall.Stat_t)
+			want, mode := [2]uint32{1234, 5678}, os.FileMode(0o666)
+			if user > 0 {
+				want = [2]uint32{user, user}
+				if !strings.HasSuffix(name, "and tar") {
+					mode = 0o644 // busybox takes the umask off, unless it is root
+				}
+			}
+			if got := [2]uint32{owner.Uid, owner.Gid}; got != want || info.Mode() != mode {
+				t.Errorf("%s, user %d: the owner is %v, the mode %v", name, user, got, info.Mode())
+			}
+		}
+	}
+}
+
+// TestLinksThatAreThere lead nothing out: neither an entry, nor the mode of a folder.
+func TestLinksThatAreThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		at      string
+		headers []*tar.Header
+		refused bool
+	}{
+		"a file behind one":         {"link", []*tar.Header{file("ok"), file("link/x")}, true},
+		"a file far behind one":     {"link", []*tar.Header{file("link/deep/x")}, true},
+		"a folder in its place":     {"link", []*tar.Header{{Typeflag: tar.TypeDir, Name: "link", Mode: 0o777}}, true},
+		"a deep one":                {"d/link", []*tar.Header{file("d/link/x")}, true},
+		"one with a line break":     {"a\nb", []*tar.Header{file("a\nb/x")}, true},
+		"one of an odd name":        {"-L", []*tar.Header{file("-L/x")}, true},
+		"a link behind one":         {"link", []*tar.Header{link("link/x", "y")}, true},
+		"a hard link behind one":    {"link", []*tar.Header{file("f"), hardLink("link/x", "f")}, true},
+		"a file in its place":       {"link", []*tar.Header{file("link")}, false},
+		"another link in its place": {"link", []*tar.Header{link("link", "x")}, false},
+		"beside one":                {"link", []*tar.Header{file("x"), file("link2/x")}, false},
+	} {
+		for which, image := range images(t) {
+			t.Run(name+"/"+which, func(t *testing.T) {
+				root := openDir(t)
+				outside, dir := filepath.Join(root, "outside"), filepath.Join(root, "dir")
+				for _, err := range []error{
+					os.MkdirAll(outside, 0o700), os.MkdirAll(filepath.Join(dir, "d"), 0o755),
+					os.WriteFile(filepath.Join(outside, "x"), []byte("as it was"), 0o600), os.Symlink(outside, filepath.Join(dir, c.at)),
+				} {
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				before, all := show(t, outside), show(t, root)
+				err := image.put(t, dir, pack(t, c.headers...))
+				if c.refused {
+					wantDomain(t, err, workload.FailedPrecondition, "archive_through_link", fmt.Sprintf("in the container %q", c.at))
+					before, outside = all, root
+				} else if err != nil {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(before, show(t, outside)); diff != "" {
+					t.Errorf("it changed (-before +after):\n%s", diff)
+				}
+				if info, err := os.Stat(filepath.Join(root, "outside")); err != nil || info.Mode().Perm() != 0o700 {
+					t.Errorf("the mode outside: %v, %v", info.Mode(), err)
+				}
+			})
+		}
+	}
+}
+
+// TestRandom unpacks archives of all sorts over one another: whatever is refused or
+// not, and whatever links they leave behind, nothing changes outside.
+func TestRandom(t *testing.T) {
+	const rounds = 120
+	names := []string{"a", "b", "a/b", "b/a", "a/b/c", "./a", "a//b", "..", "../outside", "../outside/x", "/etc/x", "c", "b/c", "."}
+	targets := []string{"..", "../outside", ".", "a", "b", "/", "../..", "b/c"}
+	for which, image := range images(t) {
+		t.Run(which, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it is to be the same each time
+			pick := func(of []string) string { return of[random.IntN(len(of))] }
+			root := openDir(t)
+			outside, dir := filepath.Join(root, "outside"), filepath.Join(root, "dir")
+			unpacked := 0
+			for range rounds {
+				if random.IntN(4) == 0 {
+					if err := os.RemoveAll(dir); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := errors.Join(os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Join(outside, "b"), 0o755)); err != nil {
+					t.Fatal(err)
+				}
+				before := show(t, outside)
+				var headers []*tar.Header
+				for range 1 + random.IntN(4) {
+					switch name := pick(names); random.IntN(4) {
+					case 0:
+						headers = append(headers, folder(name))
+					case 1:
+						headers = append(headers, link(name, pick(targets)))
+					case 2:
+						headers = append(headers, hardLink(name, pick(names)))
+					default:
+						headers = append(headers, file(name))
+					}
+				}
+				if image.put(t, dir, pack(t, headers...)) == nil {
+					unpacked++
+				}
+				if diff := cmp.Diff(before, show(t, outside)); diff != "" {
+					t.Fatalf("after %v outside changed (-before +after):\n%s", headers, diff)
+				}
+				if entries, err := os.ReadDir(root); err != nil || len(entries) != 2 {
+					t.Fatalf("after %v there is more outside: %v, %v", headers, entries, err)
+				}
+			}
+			if unpacked < rounds/10 {
+				t.Errorf("only %d of %d archives were unpacked", unpacked, rounds)
+			}
+		})
+	}
+}
+
+// TestCut cuts the archive at any place, where it is read or on its way to the
+// program: that is never a success.
+func TestCut(t *testing.T) {
+	payload := pack(t, folder("d"), file("d/a"), &tar.Header{Typeflag: tar.TypeReg, Name: "b", Size: 30000, Mode: 0o644}, file("c"))
+	const whole = int64(len("=d\n\n") + 40960) // the archive in records, and the names before it
+	for which, image := range images(t) {
+		for _, where := range []string{"read", "sent"} {
+			if where == "sent" && strings.Contains(which, "without dd") {
+				continue // nothing in such an image can tell
+			}
+			t.Run(which+" "+where, func(t *testing.T) {
+				cut := int64(0)
+				run := func(ctx context.Context, target workload.Target, argv []string, stdin io.Reader) (Result, error) {
+					result, err := image.run(ctx, target, argv, io.LimitReader(stdin, cut))
+					if where == "sent" {
+						_, _ = io.Copy(io.Discard, stdin) // what is lost
+					}
+					return result, err
+				}
+				for cut = 0; cut < whole; cut += 1531 {
+					if err := NewPutter(run).Put(t.Context(), workload.Target{}, openDir(t), payload); err == nil {
+						t.Errorf("%d bytes are a success", cut)
+					}
+				}
+				for _, cut = range []int64{whole - 10240, whole - 1, whole - 512} {
+					if err := NewPutter(run).Put(t.Context(), workload.Target{}, openDir(t), payload); err == nil {
+						t.Errorf("%d bytes are a success", cut)
+					}
+				}
+				cut = whole + 1
+				if err := NewPutter(run).Put(t.Context(), workload.Target{}, openDir(t), payload); err != nil {
+					t.Errorf("the whole: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestNotSent: what is refused never reaches the container, nor does nothing at all.
+func TestNotSent(t *testing.T) {
+	run := func(context.Context, workload.Target, []string, io.Reader) (Result, error) {
+		t.Error("something was run")
+		return Result{}, nil
+	}
+	whole := pack(t, file("a"), file("b"))
+	for name, c := range map[string]struct {
+		folder  string
+		payload []byte
+		token   string
+	}{
+		"an escape":     {"/w", pack(t, file("../x")), "archive_entry_outside"},
+		"half of one":   {"/w", whole[:1200], "archive_truncated"},
+		"a device":      {"/w", pack(t, &tar.Header{Typeflag: tar.TypeChar, Name: "c"}), "archive_entry_unsupported"},
+		"no archive":    {"/w", []byte(strings.Repeat("x", 2000)), "invalid_archive"},
+		"no path":       {"", whole, "invalid_archive_path"},
+		"no whole path": {"w", whole, "invalid_archive_path"},
+		"a NUL":         {"/w\x00", whole, "invalid_archive_path"},
+		"a long path":   {"/" + strings.Repeat("x", maxPath), whole, "invalid_archive_path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := NewPutter(run).Put(t.Context(), workload.Target{}, c.folder, c.payload)
+			wantDomain(t, err, workload.InvalidArgument, c.token, "")
+		})
+	}
+	if err := NewPutter(run).Put(t.Context(), workload.Target{}, "/w", pack(t)); err != nil {
+		t.Errorf("an empty archive: %v", err)
+	}
+}
+
+// TestFolder: where it cannot be made, nothing is unpacked anywhere else.
+func TestFolder(t *testing.T) {
+	for which, image := range images(t) {
+		t.Run(which, func(t *testing.T) {
+			root := openDir(t)
+			if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := show(t, root)
+			for _, dir := range []string{"file", "file/below"} {
+				err := image.put(t, filepath.Join(root, dir), pack(t, file("f")))
+				wantDomain(t, err, workload.FailedPrecondition, "archive_no_folder", "/file")
+			}
+			if os.Getuid() == 0 {
+				closed := image
+				closed.user = 12345
+				if err := os.Chmod(root, 0o755); err != nil { //nolint:gosec // another user reads it
+					t.Fatal(err)
+				}
+				wantDomain(t, closed.put(t, filepath.Join(root, "new"), pack(t, file("f"))), workload.FailedPrecondition, "archive_not_permitted", "Permission denied")
+				wantDomain(t, closed.put(t, root, pack(t, file("f"))), workload.FailedPrecondition, "archive_not_permitted", "Permission denied")
+			}
+			if diff := cmp.Diff(before, show(t, root)); diff != "" {
+				t.Errorf("it changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoTar(t *testing.T) {
+	for name, i := range images(t) {
+		if name == "busybox" {
+			continue // its shell has a tar of its own
+		}
+		i.path = openDir(t)
+		dir := openDir(t)
+		wantDomain(t, i.put(t, filepath.Join(dir, "new"), pack(t, file("f"))), workload.FailedPrecondition, "archive_no_tar", "tar in the image")
+		if left := show(t, dir); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// TestRunFails: an error that says nothing of the program is never a success.
+func TestRunFails(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, c := range map[string]struct {
+		err   error
+		kind  workload.Kind
+		token string
+	}{
+		"no shell":             {workload.Errorf(workload.FailedPrecondition, "exec_start_failed", "no such file"), workload.FailedPrecondition, "archive_no_tar"},
+		"the Pod is gone":      {workload.Errorf(workload.NotFound, "exec_start_failed", "gone"), workload.NotFound, "exec_start_failed"},
+		"the connection broke": {io.ErrUnexpectedEOF, workload.Unavailable, "archive_interrupted"},
+	} {
+		run := func(context.Context, workload.Target, []string, io.Reader) (Result, error) { return Result{}, c.err }
+		t.Run(name, func(t *testing.T) {
+			wantDomain(t, NewPutter(run).Put(t.Context(), workload.Target{}, "/w", pack(t, file("f"))), c.kind, c.token, "")
+		})
+	}
+	run := func(context.Context, workload.Target, []string, io.Reader) (Result, error) {
+		return Result{}, io.ErrClosedPipe
+	}
+	if err := NewPutter(run).Put(ended, workload.Target{}, "/w", pack(t, file("f"))); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller who left: %v", err)
+	}
+}
+
+// TestOutcome: the words of several tars, for what cannot be had on any machine.
+func TestOutcome(t *testing.T) {
+	for name, c := range map[string]struct {
+		result      Result
+		kind        workload.Kind
+		token, says string
+	}{
+		"a full disk, GNU":     {Result{Code: 2, Stderr: []byte("tar: big: Wrote only 512 of 10240 bytes\ntar: big: Cannot write: No space left on device\ntar: Exiting\n")}, workload.ResourceExhausted, "archive_no_space", "big: Cannot write: No space left on device; what was unpacked stays"},
+		"a full disk, busybox": {Result{Code: 1, Stderr: []byte("tar: write error: No space left on device\n")}, workload.ResourceExhausted, "archive_no_space", "write error"},
+		"no room for a folder": {Result{Code: exitNoFolder, Stderr: []byte("mkdir: can't create directory '/x': No space left on device\n")}, workload.ResourceExhausted, "archive_no_space", "/w"},
+		"a quota":              {Result{Code: 2, Stderr: []byte("tar: x: Disk quota exceeded\n")}, workload.ResourceExhausted, "archive_no_space", "quota"},
+		"read-only":            {Result{Code: 2, Stderr: []byte("tar: x: Cannot open: Read-only file system\n")}, workload.FailedPrecondition, "archive_read_only", "x: Cannot open"},
+		"owners":               {Result{Code: 2, Stderr: []byte("tar: x: Cannot change ownership to uid 1: Operation not permitted\n")}, workload.FailedPrecondition, "archive_not_permitted", "ownership"},
+		"anything else":        {Result{Code: 2, Stderr: []byte("\n\x1b[2Jtar: x: File name too long\nmore\n")}, workload.FailedPrecondition, "archive_failed", "code 2: [2Jtar: x: File name too long;"},
+		"not a word":           {Result{Code: 137}, workload.FailedPrecondition, "archive_failed", "code 137;"},
+		"very many words":      {Result{Code: 1, Stderr: []byte(strings.Repeat("ü", 4000))}, workload.FailedPrecondition, "archive_failed", "…"},
+		"cut":                  {Result{Code: exitCut}, workload.Unavailable, "archive_interrupted", ""},
+		"less than all":        {Result{Stdout: []byte("0+3 records in\n1+0 records out\n")}, workload.Unavailable, "archive_interrupted", ""},
+		"a part of a record":   {Result{Stdout: []byte("0+3 records in\n2+1 records out\n")}, workload.Unavailable, "archive_interrupted", ""},
+		"not counted":          {Result{}, workload.Unavailable, "archive_interrupted", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := outcome(&c.result, "/w", sent{bytes: 20480, whole: true})
+			wantDomain(t, err, c.kind, c.token, c.says)
+			if len(err.Error()) > 600 {
+				t.Errorf("it is long: %d bytes", len(err.Error()))
+			}
+		})
+	}
+	all := Result{Stdout: []byte("1+1 records in\n2+0 records out\n20480 bytes copied\n")}
+	if err := outcome(&all, "/w", sent{bytes: 20480, whole: true}); err != nil {
+		t.Error(err)
+	}
+	if err := outcome(&all, "/w", sent{bytes: 20480}); err == nil {
+		t.Error("what was not read to its end is a success")
+	}
+}
