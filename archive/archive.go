@@ -87,6 +87,27 @@ func (a *Archive) WriteTo(to io.Writer) (int64, error) {
 	return out.count, err
 }
 
+// Rewrite copies an archive in the form of WriteTo. It ends at the first entry that
+// is refused.
+func Rewrite(to io.Writer, from io.Reader) error {
+	r, w := NewReader(from), tar.NewWriter(to)
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return w.Close()
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.WriteHeader(e.header()); err != nil {
+			return fmt.Errorf("writing the entry %s: %w", quote(e.Name), err)
+		}
+		if _, err := io.CopyN(w, r, e.Size); err != nil {
+			return fmt.Errorf("copying %s: %w", quote(e.Name), err)
+		}
+	}
+}
+
 type counted struct {
 	to    io.Writer
 	count int64

@@ -24,6 +24,8 @@ type Reader struct {
 	tree tree
 	// next is where the next header begins, in bytes from the beginning.
 	next int64
+	// peeked is what Next returns next, if there was a Peek.
+	peeked func() (*Entry, error)
 }
 
 // NewReader reads the archive in.
@@ -36,6 +38,10 @@ func NewReader(in io.Reader) *Reader {
 // returns io.EOF; for an entry that is refused a *Fault, after which reading can go
 // on; else a *workload.Error for what is no archive, or cut off.
 func (r *Reader) Next() (*Entry, error) {
+	if peeked := r.peeked; peeked != nil {
+		r.peeked = nil
+		return peeked()
+	}
 	for {
 		h, err := r.tar.Next()
 		// Which names are safe is decided here, whatever GODEBUG says.
@@ -61,6 +67,13 @@ func (r *Reader) Next() (*Entry, error) {
 		}
 		return e, nil
 	}
+}
+
+// Peek returns what Next then returns, too.
+func (r *Reader) Peek() (*Entry, error) {
+	e, err := r.Next()
+	r.peeked = func() (*Entry, error) { return e, err }
+	return e, err
 }
 
 // Read reads the content of a File.

@@ -48,6 +48,8 @@ func (c *Config) check() error {
 	require(c.Workload.FSGroup > 0 && c.Workload.FSGroup <= maxID, "workload.fs_group", "must be from 1 to 2147483647")
 	require(c.Volumes.StorageClass == "" || len(validation.IsDNS1123Subdomain(c.Volumes.StorageClass)) == 0, "volumes.storage_class", "is not the name of a storage class")
 	require(quantity.IsSize(c.Volumes.Size), "volumes.size", "is not a quantity above zero, such as 10Gi")
+	size, sizeOK := quantity.Bytes(c.Archive.MaxSize)
+	require(sizeOK && size > 0 && size <= maxArchive, "archive.max_size", "is not a quantity above zero and at most 1Gi, such as 64Mi")
 	gatewayHost, gatewayOK := splitAddress(c.Gateway.Address)
 	require(gatewayOK && gatewayHost != "", "gateway.address", "is not host:port, such as gateway:8080")
 	for _, name := range slices.Sorted(maps.Keys(c.Capabilities.Implementations)) {
@@ -74,6 +76,9 @@ func (c *Config) check() error {
 	require(c.Ziti.EnrollmentTimeout > 0, "ziti.enrollment_timeout", "must be above zero")
 	return errors.Join(problems...)
 }
+
+// maxArchive is what one message can hold, with room to spare, in bytes.
+const maxArchive = 1 << 30
 
 // maxID is the largest user or group id that Kubernetes takes.
 const maxID = math.MaxInt32

@@ -5,6 +5,8 @@ package config
 
 import (
 	"time"
+
+	"github.com/agynio/k8s-runner/quantity"
 )
 
 // Config holds every setting. The koanf tags are the keys of the file.
@@ -17,6 +19,7 @@ type Config struct {
 	Catalog      Catalog      `koanf:"catalog"`
 	Templates    Templates    `koanf:"templates"`
 	Volumes      Volumes      `koanf:"volumes"`
+	Archive      Archive      `koanf:"archive"`
 	Gateway      Gateway      `koanf:"gateway"`
 	Ziti         Ziti         `koanf:"ziti"`
 	Capabilities Capabilities `koanf:"capabilities"`
@@ -85,6 +88,18 @@ type Volumes struct {
 	Size string `koanf:"size"`
 }
 
+// Archive bounds what PutArchive takes.
+type Archive struct {
+	// MaxSize is a Kubernetes quantity.
+	MaxSize string `koanf:"max_size"`
+}
+
+// Bytes is MaxSize in bytes.
+func (a Archive) Bytes() int64 {
+	n, _ := quantity.Bytes(a.MaxSize)
+	return n
+}
+
 // Gateway is the platform's.
 type Gateway struct {
 	Address string `koanf:"address"`
@@ -141,6 +156,7 @@ type NetworkPolicy struct {
 func Default() Config {
 	return Config{
 		GRPC:      GRPC{Address: ":50051"},
+		Archive:   Archive{MaxSize: "64Mi"},
 		Metrics:   Metrics{Address: ":9090"},
 		Kube:      Kube{QPS: 500, Burst: 1000},
 		Log:       Log{Level: "info", Format: "text"},

@@ -33,6 +33,7 @@ func values() map[string]struct {
 		"catalog.path":            text("/a", "/b", "/c", func(c Config) any { return c.Catalog.Path }),
 		"volumes.storage_class":   text("a", "b", "c", func(c Config) any { return c.Volumes.StorageClass }),
 		"volumes.size":            text("1Gi", "2Gi", "3Gi", func(c Config) any { return c.Volumes.Size }),
+		"archive.max_size":        text("1Mi", "2Mi", "1Gi", func(c Config) any { return c.Archive.MaxSize }),
 		"gateway.address":         text("a:1", "b:2", "c:3", func(c Config) any { return c.Gateway.Address }),
 		"gateway.service_token":   text("a", "b", "", func(c Config) any { return c.Gateway.ServiceToken }),
 		"ziti.enabled":            {[3]string{"true", "false", "1"}, func(c Config) any { return c.Ziti.Enabled }, [3]any{true, false, true}},
@@ -142,6 +143,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Config{
 		GRPC:      GRPC{Address: ":50051"},
+		Archive:   Archive{MaxSize: "64Mi"},
 		Metrics:   Metrics{Address: ":9090"},
 		Kube:      Kube{Namespace: "workloads", QPS: 500, Burst: 1000},
 		Log:       Log{Level: "info", Format: "text"},

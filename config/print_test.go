@@ -21,6 +21,7 @@ func TestPrintedConfigReadsBack(t *testing.T) {
 		Catalog:       Catalog{Path: "yes"},
 		Templates:     Templates{Namespace: "a", AllowedKinds: []string{"v1 ConfigMap", "a.example/v1 Thing"}},
 		Volumes:       Volumes{StorageClass: "0123", Size: "1e9"},
+		Archive:       Archive{MaxSize: "1Mi"},
 		Gateway:       Gateway{Address: "h:1"},
 		Ziti:          Ziti{Enabled: true, EnrollmentTimeout: 90*time.Second + time.Millisecond},
 		Capabilities:  Capabilities{Implementations: map[string]string{"docker": "rootless"}, DockerImage: "a:1", DockerRootlessImage: "b"},

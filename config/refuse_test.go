@@ -19,6 +19,7 @@ func TestRefusesBadValues(t *testing.T) {
 		"workload.fs_group":                  {"0", "-1", "root", "1.5", "2147483648"},
 		"volumes.storage_class":              {"A", "a_b", "a b", "-a", "a/b", strings.Repeat("a", 254)},
 		"volumes.size":                       {"0", "-1Gi", "lots", "10GB", "10 Gi", "1e-99999999"},
+		"archive.max_size":                   {"0", "-1Mi", "lots", "64MB", "1025Mi", "2Gi", "1e99", "0.5"},
 		"gateway.address":                    {"nohost", ":8081", "nohost:", "nohost:http", "http://nohost:8081"},
 		"ziti.enabled":                       {"x", "yes", "2", "on"},
 		"ziti.enrollment_timeout":            {"x", "2", "0s", "-1m", "2 m"},

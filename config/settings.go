@@ -35,6 +35,7 @@ func settings() []setting {
 		{key: "templates.allowed_kinds", env: "K8SRUNNER_TEMPLATES_ALLOWED_KINDS", usage: "kinds that templates may make for a workload, such as v1 ConfigMap, with commas between"},
 		{key: "volumes.storage_class", env: "PVC_STORAGE_CLASS", usage: "storage class of claims for which the catalog names none"},
 		{key: "volumes.size", env: "PVC_STORAGE_SIZE", usage: "size of claims for which the request names none"},
+		{key: "archive.max_size", env: "K8SRUNNER_ARCHIVE_MAX_SIZE", usage: "largest archive that PutArchive takes"},
 		{key: "gateway.address", env: "GATEWAY_ADDRESS", usage: "host:port of the platform's gateway"},
 		{key: "gateway.service_token", env: "SERVICE_TOKEN", secret: true},
 		{key: "ziti.enabled", env: "ZITI_ENABLED", usage: "serve on the overlay"},

@@ -30,6 +30,17 @@ func IsSize(s string) bool {
 	return ok && q.Sign() > 0
 }
 
+// Bytes returns a number of bytes. It reports false for what is no whole number of
+// them, or none that an int64 holds.
+func Bytes(s string) (int64, bool) {
+	q, ok := Parse(s)
+	if !ok {
+		return 0, false
+	}
+	n := q.Value() // rounded up, or the nearest that there is
+	return n, q.CmpInt64(n) == 0
+}
+
 // Exceeds reports whether request is above limit; what is no quantity exceeds
 // nothing.
 func Exceeds(request, limit string) bool {

@@ -28,6 +28,17 @@ func TestIsSize(t *testing.T) {
 	}
 }
 
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "1": 1, "64Mi": 64 << 20, "1G": 1e9, "1.5Ki": 1536, "1e3": 1000, "-1": -1, "0.5": -2, "1m": -2, "x": -2, "": -2, "1.0001Ki": -2,
+	} {
+		got, ok := quantity.Bytes(text)
+		if ok != (want != -2) || ok && got != want {
+			t.Errorf("%q is %d bytes: %v", text, got, ok)
+		}
+	}
+}
+
 func TestExceeds(t *testing.T) {
 	for _, c := range []struct {
 		request, limit string

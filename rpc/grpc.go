@@ -44,10 +44,11 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Ser
 		return fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	})
 	server := grpc.NewServer(
+		grpc.MaxRecvMsgSize(s.receives()),
 		grpc.ChainUnaryInterceptor(meter.Unary(),
-			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered)),
+			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered), boundUnary),
 		grpc.ChainStreamInterceptor(meter.Stream(),
-			selector.StreamServerInterceptor(logging.StreamServerInterceptor(lines, options...), ours), translateStream, recovery.StreamServerInterceptor(recovered)),
+			selector.StreamServerInterceptor(logging.StreamServerInterceptor(lines, options...), ours), translateStream, recovery.StreamServerInterceptor(recovered), boundStream),
 	)
 	runnerv1.RegisterRunnerServiceServer(server, s)
 	k8srunnerv1.RegisterOperatorServiceServer(server, o)

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const id = "00000000-0000-4000-8000-00000000000a"
 
+// maxArchive is small, so that tests need not be large.
+const maxArchive = 1 << 20
+
 // secret is an environment value of the test requests.
 const secret = "s3cr3t-value"
 
@@ -46,6 +49,14 @@ type fake struct {
 	shown   []*unstructured.Unstructured
 	deleted []deletion
 	touched []string
+	put     []putting
+}
+
+// putting is of an archive.
+type putting struct {
+	Target workload.Target
+	Path   string
+	Size   int
 }
 
 // deletion is of a workload or a claim.
@@ -153,6 +164,13 @@ func (f *fake) Touch(_ context.Context, id, uid string, at time.Time) error {
 	return f.write()
 }
 
+func (f *fake) Put(_ context.Context, target workload.Target, path string, archive []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.put = append(f.put, putting{target, path, len(archive)})
+	return f.write()
+}
+
 func (f *fake) Wrote(pod *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,7 +250,7 @@ func connect(t *testing.T, f *fake) (conn *grpc.ClientConn, log *logBuffer, stop
 	if err != nil {
 		t.Fatal(err)
 	}
-	return connectTo(t, NewServer(Parts{Renderer: f, Applier: f, Workloads: f, Volumes: f}), NewOperator(), m.Calls)
+	return connectTo(t, NewServer(Parts{Renderer: f, Applier: f, Workloads: f, Volumes: f, Archives: f, MaxArchive: maxArchive}), NewOperator(), m.Calls)
 }
 
 func connectTo(t *testing.T, s *Server, o *Operator, meter Meter) (conn *grpc.ClientConn, log *logBuffer, stop func()) {

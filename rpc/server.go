@@ -70,7 +70,7 @@ type Volumes interface {
 	Follower
 }
 
-// Parts are what a Server is made of. Without one of the last four, its RPCs
+// Parts are what a Server is made of. Without one of the last four interfaces, its RPCs
 // answer Unimplemented.
 type Parts struct {
 	Renderer  Renderer
@@ -81,6 +81,8 @@ type Parts struct {
 	Logs      Logs
 	Events    Events
 	Archives  Archives
+	// MaxArchive is the size of the largest archive for Archives, in bytes.
+	MaxArchive int64
 }
 
 // Server is the RunnerService.
@@ -95,13 +97,15 @@ type Server struct {
 	logs      Logs
 	events    Events
 	archives  Archives
+
+	maxArchive int64
 }
 
 // NewServer returns a Server.
 func NewServer(p Parts) *Server {
 	return &Server{
 		renderer: p.Renderer, applier: p.Applier, workloads: p.Workloads, volumes: p.Volumes,
-		executor: p.Executor, logs: p.Logs, events: p.Events, archives: p.Archives,
+		executor: p.Executor, logs: p.Logs, events: p.Events, archives: p.Archives, maxArchive: p.MaxArchive,
 	}
 }
 
