@@ -54,12 +54,16 @@ func (p *Packer) add(w *tar.Writer, file, name string, d fs.DirEntry) error {
 			return err
 		}
 	}
-	h, err := tar.FileInfoHeader(info, target)
-	if err == nil && kindOf(h) == 0 {
-		err = errors.New(describe(h))
+	if info.Mode()&fs.ModeSocket != 0 {
+		p.Skipped(file, "is a socket")
+		return nil
 	}
+	h, err := tar.FileInfoHeader(info, target)
 	if err != nil {
-		p.Skipped(file, err.Error())
+		return err
+	}
+	if kindOf(h) == 0 {
+		p.Skipped(file, "is "+describe(h))
 		return nil
 	}
 	e := &Entry{Kind: kindOf(h), Name: name, Target: target, Size: h.Size, Mode: h.Mode & 0o7777, ModTime: h.ModTime}

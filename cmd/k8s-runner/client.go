@@ -50,6 +50,7 @@ func clientCommand(cmd *cobra.Command, run func(cmd *cobra.Command, c client, ar
 		conn, err := grpc.NewClient(address,
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithUnaryInterceptor(unary(address, timeout)),
+			grpc.WithStreamInterceptor(streaming(address)),
 		)
 		if err != nil {
 			return fmt.Errorf("connecting to %s: %w", address, err)

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+)
+
+// streaming makes the errors of streams readable, as unary does with those of calls.
+// No time bounds a stream.
+func streaming(address string) grpc.StreamClientInterceptor {
+	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		s, err := open(ctx, desc, conn, method, opts...)
+		if err != nil {
+			return nil, &callError{status: status.Convert(err), address: address}
+		}
+		return &readable{ClientStream: s, address: address}, nil
+	}
+}
+
+type readable struct {
+	grpc.ClientStream
+	address string
+}
+
+func (r *readable) SendMsg(m any) error { return r.explain(r.ClientStream.SendMsg(m)) }
+
+func (r *readable) RecvMsg(m any) error { return r.explain(r.ClientStream.RecvMsg(m)) }
+
+// explain leaves io.EOF as it is, which is no failure.
+func (r *readable) explain(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return &callError{status: status.Convert(err), address: r.address}
+}
