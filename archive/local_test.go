@@ -83,7 +83,7 @@ func TestUnpack(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "f")); err != nil || !info.ModTime().Equal(then) {
 		t.Errorf("it is of %v, %v", info.ModTime(), err)
 	}
-	if err := os.Chmod(filepath.Join(dir, "closed"), 0o755); err != nil { //nolint:gosec // so that it can be removed
+	if err := os.Chmod(filepath.Join(dir, "closed"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -140,7 +140,7 @@ func TestUnpackRefuses(t *testing.T) {
 	} {
 		root := t.TempDir()
 		dir := filepath.Join(root, "dir")
-		if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // as any
+		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := unpack(t, dir, payload); err == nil {

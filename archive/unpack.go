@@ -118,7 +118,7 @@ func (u *Unpacker) write(e *Entry, content io.Reader) error {
 	return u.Root.Chtimes(e.Name, time.Time{}, e.ModTime)
 }
 
-func permissions(e *Entry) fs.FileMode { return fs.FileMode(e.Mode & 0o777) } //nolint:gosec // these bits fit
+func permissions(e *Entry) fs.FileMode { return fs.FileMode(e.Mode & 0o777) }
 
 // finish gives folders their modes, the deepest first.
 func (u *Unpacker) finish() error {

@@ -17,7 +17,7 @@ import (
 // a request, keys of labels and properties.
 var noTokens = []string{
 	"additional_properties", "image_pull_credentials", "init_containers", "inline_files", "read_only_root_filesystem",
-	"restart_policy", "volume_key", "workload_id", "workload_key",
+	"restart_policy", "tar_payload", "volume_key", "workload_id", "workload_key",
 }
 
 var snakeCase = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`)
@@ -27,7 +27,7 @@ var snakeCase = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`)
 // of a token counts as one.
 func TestTokensAreDocumented(t *testing.T) {
 	documented := documentedTokens(t)
-	for _, folder := range []string{"catalog", "render", "request", "workload"} {
+	for _, folder := range []string{"archive", "catalog", "cluster/files", "render", "request", "workload"} {
 		for _, word := range words(t, "../"+folder) {
 			if !slices.Contains(noTokens, word) && !slices.Contains(documented, word) {
 				t.Errorf("%s has %s, which docs/errors.md does not explain", folder, word)
@@ -39,7 +39,7 @@ func TestTokensAreDocumented(t *testing.T) {
 // TestDocumentedTokensAreUsed finds what docs/errors.md explains in vain.
 func TestDocumentedTokensAreUsed(t *testing.T) {
 	var used []string
-	for _, folder := range []string{"applier", "catalog", "cluster", "cmd/k8s-runner", "overrides", "render", "request", "rpc", "workload"} {
+	for _, folder := range []string{"applier", "archive", "catalog", "cluster", "cluster/files", "cmd/k8s-runner", "overrides", "render", "request", "rpc", "workload"} {
 		used = append(used, words(t, "../"+folder)...)
 	}
 	for _, token := range documentedTokens(t) {

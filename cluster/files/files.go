@@ -63,7 +63,7 @@ func (p *Putter) Put(ctx context.Context, target workload.Target, folder string,
 }
 
 func checkFolder(folder string) error {
-	problem := ""
+	var problem string
 	switch {
 	case !path.IsAbs(folder):
 		problem = "is not an absolute path"

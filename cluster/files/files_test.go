@@ -150,7 +150,7 @@ func TestRandom(t *testing.T) {
 	targets := []string{"..", "../outside", ".", "a", "b", "/", "../..", "b/c"}
 	for which, image := range images(t) {
 		t.Run(which, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it is to be the same each time
+			random := rand.New(rand.NewPCG(1, 2))
 			pick := func(of []string) string { return of[random.IntN(len(of))] }
 			root := openDir(t)
 			outside, dir := filepath.Join(root, "outside"), filepath.Join(root, "dir")
@@ -280,7 +280,7 @@ func TestFolder(t *testing.T) {
 			if os.Getuid() == 0 {
 				closed := image
 				closed.user = 12345
-				if err := os.Chmod(root, 0o755); err != nil { //nolint:gosec // another user reads it
+				if err := os.Chmod(root, 0o755); err != nil {
 					t.Fatal(err)
 				}
 				wantDomain(t, closed.put(t, filepath.Join(root, "new"), pack(t, file("f"))), workload.FailedPrecondition, "archive_not_permitted", "Permission denied")

@@ -72,7 +72,7 @@ func (f *fakeRunner) Exec(stream runnerv1.RunnerService_ExecServer) error {
 	if sent, ok := hostile()[image]; ok {
 		return f.lie(stream, image, sent)
 	}
-	cmd := exec.CommandContext(stream.Context(), start.GetCommandArgv()[0], start.GetCommandArgv()[1:]...) //nolint:gosec // those of the tests
+	cmd := exec.CommandContext(stream.Context(), start.GetCommandArgv()[0], start.GetCommandArgv()[1:]...)
 	var mu sync.Mutex
 	cmd.Stdout = writerFunc(func(p []byte) error {
 		mu.Lock()
