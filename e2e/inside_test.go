@@ -23,13 +23,14 @@ func (r *runner) inside(t *testing.T, id, script string) string {
 			container = strings.TrimPrefix(c.GetContainerId(), "containerd://")
 		}
 	}
-	devcluster := filepath.Join(filepath.Dir(os.Getenv("KUBECONFIG")), "bin", "devcluster")
+	dir := filepath.Dir(os.Getenv("KUBECONFIG"))
+	devcluster := filepath.Join(dir, "bin", "devcluster")
 	if _, err := os.Stat(devcluster); err != nil {
 		t.Skipf("only a devcluster shows what is in a container: %v", err)
 	}
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), devcluster, "crictl", "--", "exec", "-s", container, "sh", "-c", script)
-	cmd.Stderr = &stderr
+	cmd.Stderr, cmd.Env = &stderr, append(os.Environ(), "DEVCLUSTER_DIR="+dir)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("in the container of %s: %v\n%s%s", id, err, out, stderr.String())
