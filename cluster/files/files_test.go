@@ -214,7 +214,7 @@ func TestCut(t *testing.T) {
 					}
 					return result, err
 				}
-				for cut = 0; cut < whole; cut += 1531 {
+				for cut = 0; cut < whole; cut += 4073 {
 					if err := NewPutter(run).Put(t.Context(), workload.Target{}, openDir(t), payload); err == nil {
 						t.Errorf("%d bytes are a success", cut)
 					}
@@ -303,6 +303,44 @@ func TestNoTar(t *testing.T) {
 		wantDomain(t, i.put(t, filepath.Join(dir, "new"), pack(t, file("f"))), workload.FailedPrecondition, "archive_no_tar", "tar in the image")
 		if left := show(t, dir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// TestReadsAll: whatever goes wrong, the script reads what it is sent. A cluster tells
+// the end of no program that leaves more of it than a pipe holds.
+func TestReadsAll(t *testing.T) {
+	large := &tar.Header{Typeflag: tar.TypeReg, Name: "link/large", Size: 1 << 20, Mode: 0o644}
+	for which, image := range images(t) {
+		root := openDir(t)
+		for _, err := range []error{
+			os.WriteFile(filepath.Join(root, "file"), nil, 0o600), os.MkdirAll(filepath.Join(root, "linked"), 0o755), os.Symlink("/", filepath.Join(root, "linked", "link")),
+			os.MkdirAll(filepath.Join(root, "taken", "link", "large", "folder"), 0o755),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		bare := image
+		bare.path = openDir(t)
+		for name, c := range map[string]struct {
+			in  Run
+			dir string
+		}{"no tar": {bare.run, "new"}, "a file": {image.run, "file"}, "a link": {image.run, "linked"}, "tar fails": {image.run, "taken"}} {
+			t.Run(which+" "+name, func(t *testing.T) {
+				left := int64(-1)
+				run := func(ctx context.Context, target workload.Target, argv []string, stdin io.Reader) (Result, error) {
+					result, err := c.in(ctx, target, argv, stdin)
+					left, _ = io.Copy(io.Discard, stdin)
+					return result, err
+				}
+				if err := NewPutter(run).Put(t.Context(), workload.Target{}, filepath.Join(root, c.dir), pack(t, large)); err == nil && !(name == "no tar" && which == "busybox") {
+					t.Error("it succeeds")
+				}
+				if left != 0 {
+					t.Errorf("%d bytes were not read", left)
+				}
+			})
 		}
 	}
 }

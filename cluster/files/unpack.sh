@@ -4,9 +4,16 @@ LC_ALL=C
 export LC_ALL
 unset TAR_OPTIONS
 
-command -v tar >/dev/null 2>&1 || exit 70
-[ -d "$1" ] || mkdir -p -- "$1" || exit 71
-cd -- "$1" || exit 71
+# Ends with a code, and reads what there is first: a cluster does not tell the end of
+# a program that leaves more of its input than a pipe holds.
+leave() {
+	cat >/dev/null 2>&1 || while read -r line; do :; done
+	exit "$1"
+}
+
+command -v tar >/dev/null 2>&1 || leave 70
+[ -d "$1" ] || mkdir -p -- "$1" || leave 71
+cd -- "$1" || leave 71
 
 # A link in the place of a folder would lead out.
 name= listed=
@@ -24,7 +31,7 @@ while IFS= read -r line; do
 		name=$name${line#=}
 		if [ -L "./$name" ]; then
 			printf '%s' "$name"
-			exit 72
+			leave 72
 		fi
 		name=
 		;;
@@ -32,10 +39,15 @@ while IFS= read -r line; do
 done
 [ "$listed" ] || exit 73
 
+unpack() {
+	tar -xpf -
+	leave $?
+}
+
 # dd tells how much arrived: tar takes an archive that ends too early.
 if dd ibs=65536 obs=10240 count=0 </dev/null >/dev/null 2>&1; then
-	{ dd ibs=65536 obs=10240 2>&3 | tar -xpf -; } 3>&1
+	{ dd ibs=65536 obs=10240 2>&3 | unpack; } 3>&1
 else
 	echo uncounted
-	tar -xpf -
+	unpack
 fi

@@ -24,8 +24,9 @@ const oneCall = 64 << 20
 const (
 	// whatIs says what is at the path $1.
 	whatIs = `if [ -d "$1" ]; then echo folder; elif [ -e "$1" ] || [ -L "$1" ]; then echo file; fi`
-	// unpackHere unpacks standard input in the folder $1.
-	unpackHere = `mkdir -p -- "$1" && cd -- "$1" && exec tar -xpf -`
+	// unpackHere unpacks standard input in the folder $1. Whatever comes of it, it
+	// reads all: a cluster does not tell the end of a program that leaves too much.
+	unpackHere = `{ mkdir -p -- "$1" && cd -- "$1" && tar -xpf -; }; code=$?; cat >/dev/null; exit $code`
 )
 
 // in copies src of this machine to a place in the workload.
