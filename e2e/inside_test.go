@@ -35,5 +35,5 @@ func (r *runner) inside(t *testing.T, id, script string) string {
 	if err != nil {
 		t.Fatalf("in the container of %s: %v\n%s%s", id, err, out, stderr.String())
 	}
-	return string(out)
+	return strings.TrimSuffix(string(out), "\n") // it adds one
 }
