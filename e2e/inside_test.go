@@ -13,7 +13,8 @@ import (
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
 
-// inside runs a script in the main container and returns what it prints. It asks the
+// inside runs a script in the main container and returns what it prints, without the
+// line breaks at its end. It asks the
 // container runtime of the devcluster, so that what is tested is not what tells.
 func (r *runner) inside(t *testing.T, id, script string) string {
 	t.Helper()
@@ -35,5 +36,5 @@ func (r *runner) inside(t *testing.T, id, script string) string {
 	if err != nil {
 		t.Fatalf("in the container of %s: %v\n%s%s", id, err, out, stderr.String())
 	}
-	return strings.TrimSuffix(string(out), "\n") // it adds one
+	return strings.TrimRight(string(out), "\n") // crictl adds some
 }
