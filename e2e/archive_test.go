@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
@@ -263,6 +264,43 @@ func TestArchiveGoesWithTheCaller(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestArchiveOfOneThatEnds: what did not arrive is no success, and nobody waits for it.
+func TestArchiveOfOneThatEnds(t *testing.T) {
+	r := startRunner(t, newNamespace(t))
+	payload := tarOf(t, tarEntry{"f", tar.TypeReg, 0o600, noise(60 * mib)})
+	for name, end := range map[string]func(id string) error{
+		"removed": func(id string) error {
+			_, err := r.RemoveWorkload(t.Context(), &runnerv1.RemoveWorkloadRequest{WorkloadId: id, Force: true})
+			return err
+		},
+		"ended": func(id string) error {
+			r.inside(t, id, "kill 1")
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := r.runs(t, sleeper())
+			put := make(chan error, 1)
+			go func() {
+				_, err := r.PutArchive(t.Context(), &runnerv1.PutArchiveRequest{WorkloadId: id, Path: "/tmp/new", TarPayload: payload})
+				put <- err
+			}()
+			r.inside(t, id, "until [ -e /tmp/new/f ]; do sleep 0.01; done") // it is in the middle
+			if err := end(id); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-put:
+				if code := status.Code(err); code != codes.Unavailable && code != codes.FailedPrecondition && code != codes.NotFound {
+					t.Errorf("it ends with %v", err)
+				}
+			case <-time.After(time.Minute):
+				t.Error("it goes on for a minute")
+			}
+		})
+	}
 }
 
 // TestCopy: the client copies folders in and out, byte for byte, and streams what is
