@@ -81,13 +81,13 @@ func checkFolder(folder string) error {
 func notRun(ctx context.Context, err error) error {
 	var domain *workload.Error
 	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("unpacking the archive: %w", context.Cause(ctx))
 	case errors.As(err, &domain) && domain.Kind == workload.FailedPrecondition:
 		return workload.Errorf(workload.FailedPrecondition, "archive_no_tar",
 			"nothing can be unpacked without sh and tar in the image: %s", domain.Message).Because(err)
 	case domain != nil:
 		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("unpacking the archive: %w", context.Cause(ctx))
 	}
 	return interrupted().Because(err)
 }

@@ -35,7 +35,8 @@ func newExitCodes() *cobra.Command {
   3  the workload does not exist
   4  the request is invalid, or its file; stderr lists the fields
   5  something stands in the way: another workload has the id, the old Pod is
-     still being deleted, the cluster does not admit the Pod
+     still being deleted, the cluster does not admit the Pod, a container cannot
+     be written
   6  no answer now: the runner or Kubernetes cannot be reached, a time-out, a
      used-up quota; trying again later can help
 
