@@ -154,7 +154,7 @@ func TestReadsAll(t *testing.T) {
 					left, _ = io.Copy(io.Discard, stdin)
 					return result, err
 				}
-				if err := NewPutter(run).Put(t.Context(), workload.Target{}, filepath.Join(root, c.dir), pack(t, large)); err == nil && !(name == "no tar" && which == "busybox") {
+				if err := NewPutter(run).Put(t.Context(), workload.Target{}, filepath.Join(root, c.dir), pack(t, large)); err == nil && (name != "no tar" || which != "busybox") { // whose shell has a tar of its own
 					t.Error("it succeeds")
 				}
 				if left != 0 {
