@@ -94,6 +94,10 @@ func collect(conn connection) (Result, error) {
 			continue
 		}
 		code, err := decodeStatus(status)
+		var refused *refusal
+		if errors.As(err, &refused) {
+			err = notStarted(workload.FailedPrecondition, "%s", refused.message)
+		}
 		return Result{Code: code, Stdout: stdout.bytes(), Stderr: stderr.bytes()}, err
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -18,10 +19,12 @@ import (
 	"github.com/agynio/k8s-runner/cluster"
 	"github.com/agynio/k8s-runner/cluster/events"
 	"github.com/agynio/k8s-runner/cluster/exec"
+	"github.com/agynio/k8s-runner/cluster/files"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/metrics"
 	"github.com/agynio/k8s-runner/overrides"
 	"github.com/agynio/k8s-runner/rpc"
+	"github.com/agynio/k8s-runner/workload"
 )
 
 // shutdownLimit bounds the wait for calls in flight when the service ends.
@@ -74,6 +77,14 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	})
 	s.events = events.New(access.reads, c.Kube.Namespace, s.pods, log)
 	return s, nil
+}
+
+// newPutter lets archives be unpacked by commands.
+func newPutter(commands *exec.Executor) *files.Putter {
+	return files.NewPutter(func(ctx context.Context, target workload.Target, argv []string, stdin io.Reader) (files.Result, error) {
+		result, err := commands.Simple(ctx, target, argv, stdin)
+		return files.Result(result), err
+	})
 }
 
 // run runs all parts until ctx ends.
@@ -146,7 +157,7 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 	}
 	server, healthy := rpc.NewGRPC(rpc.NewServer(rpc.Parts{
 		Renderer: s.operator, Applier: s.writer, Workloads: s.pods, Volumes: s.claims,
-		Executor: s.commands, Events: s.events,
+		Executor: s.commands, Events: s.events, Archives: newPutter(s.commands), MaxArchive: s.config.Archive.Bytes(),
 	}),
 		rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
 	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
