@@ -45,6 +45,7 @@ func (c *Config) check() error {
 	_, levelErr := logrus.ParseLevel(c.Log.Level)
 	require(levelErr == nil, "log.level", "is none of trace, debug, info, warn, error")
 	require(slices.Contains([]string{"text", "json"}, c.Log.Format), "log.format", "is neither text nor json")
+	require(c.Streams.PerWorkload > 0, "streams.per_workload", "must be above zero")
 	require(c.Workload.FSGroup > 0 && c.Workload.FSGroup <= maxID, "workload.fs_group", "must be from 1 to 2147483647")
 	require(c.Volumes.StorageClass == "" || len(validation.IsDNS1123Subdomain(c.Volumes.StorageClass)) == 0, "volumes.storage_class", "is not the name of a storage class")
 	require(quantity.IsSize(c.Volumes.Size), "volumes.size", "is not a quantity above zero, such as 10Gi")

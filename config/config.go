@@ -15,6 +15,7 @@ type Config struct {
 	Metrics      Metrics      `koanf:"metrics"`
 	Kube         Kube         `koanf:"kube"`
 	Log          Log          `koanf:"log"`
+	Streams      Streams      `koanf:"streams"`
 	Workload     Workload     `koanf:"workload"`
 	Catalog      Catalog      `koanf:"catalog"`
 	Templates    Templates    `koanf:"templates"`
@@ -59,6 +60,12 @@ type Log struct {
 	Level string `koanf:"level"`
 	// Format is text or json.
 	Format string `koanf:"format"`
+}
+
+// Streams are the calls that last: logs, events, commands.
+type Streams struct {
+	// PerWorkload bounds those of one workload at a time.
+	PerWorkload int `koanf:"per_workload"`
 }
 
 // Workload holds what is the same for every workload.
@@ -156,6 +163,7 @@ type NetworkPolicy struct {
 func Default() Config {
 	return Config{
 		GRPC:      GRPC{Address: ":50051"},
+		Streams:   Streams{PerWorkload: 256},
 		Archive:   Archive{MaxSize: "64Mi"},
 		Metrics:   Metrics{Address: ":9090"},
 		Kube:      Kube{QPS: 500, Burst: 1000},

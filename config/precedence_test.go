@@ -26,6 +26,7 @@ func values() map[string]struct {
 		"kube.namespace":          text("a", "b", "c", func(c Config) any { return c.Kube.Namespace }),
 		"kube.kubeconfig":         text("/a", "/b", "/c", func(c Config) any { return c.Kube.Kubeconfig }),
 		"kube.qps":                {[3]string{"1", "2.5", "3e2"}, func(c Config) any { return c.Kube.QPS }, [3]any{float32(1), float32(2.5), float32(300)}},
+		"streams.per_workload":    {[3]string{"1", "2", "3"}, func(c Config) any { return c.Streams.PerWorkload }, [3]any{1, 2, 3}},
 		"kube.burst":              {[3]string{"1", "2", "3"}, func(c Config) any { return c.Kube.Burst }, [3]any{1, 2, 3}},
 		"log.level":               text("debug", "warn", "error", func(c Config) any { return c.Log.Level }),
 		"log.format":              text("json", "text", "json", func(c Config) any { return c.Log.Format }),
@@ -143,6 +144,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Config{
 		GRPC:      GRPC{Address: ":50051"},
+		Streams:   Streams{PerWorkload: 256},
 		Archive:   Archive{MaxSize: "64Mi"},
 		Metrics:   Metrics{Address: ":9090"},
 		Kube:      Kube{Namespace: "workloads", QPS: 500, Burst: 1000},

@@ -17,6 +17,7 @@ func TestPrintedConfigReadsBack(t *testing.T) {
 		Metrics:       Metrics{Address: ""},
 		Kube:          Kube{Namespace: "123", Kubeconfig: "/a b: c", QPS: 0.1, Burst: 7},
 		Log:           Log{Level: "debug", Format: "json"},
+		Streams:       Streams{PerWorkload: 9},
 		Workload:      Workload{FSGroup: 42},
 		Catalog:       Catalog{Path: "yes"},
 		Templates:     Templates{Namespace: "a", AllowedKinds: []string{"v1 ConfigMap", "a.example/v1 Thing"}},

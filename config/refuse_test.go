@@ -13,6 +13,7 @@ func TestRefusesBadValues(t *testing.T) {
 		"metrics.address":                    {"9091", "localhost", ":", ":http", ":65536"},
 		"kube.namespace":                     {"A", "a_b", "a b", "-a", strings.Repeat("a", 64)},
 		"kube.qps":                           {"0", "-1", "many", "NaN", "Inf", "1,5", "true"},
+		"streams.per_workload":               {"0", "-1", "many", "1.5"},
 		"kube.burst":                         {"0", "-1", "many", "1.5", "1e3", "99999999999999999999"},
 		"log.level":                          {"loud", "2"},
 		"log.format":                         {"xml", "JSON"},

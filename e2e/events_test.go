@@ -5,9 +5,8 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,216 +15,247 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
 
-// eventStream is what comes of StreamEvents.
-type eventStream struct {
-	mu    sync.Mutex
-	all   []corev1.Event
-	times []time.Time
-	err   error
-	ended chan struct{}
+// kubeEvent is an Event that StreamEvents has brought, and its ts.
+type kubeEvent struct {
+	corev1.Event
+	at   time.Time
+	json string
 }
 
-func (r *runner) streamEvents(t testing.TB, since int64, filters ...*runnerv1.EventFilter) *eventStream {
+// eventCall is a StreamEvents and what it has brought.
+type eventCall struct {
+	mu  sync.Mutex
+	got []kubeEvent
+	// err is that of the end, once done is closed.
+	err  error
+	done chan struct{}
+}
+
+// events calls StreamEvents, and reads until its end in the background.
+func (r *runner) events(t testing.TB, req *runnerv1.StreamEventsRequest) *eventCall {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	stream, err := r.StreamEvents(ctx, &runnerv1.StreamEventsRequest{Since: since, Filters: filters})
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &eventCall{done: make(chan struct{})}
+	stream, err := r.StreamEvents(ctx, req)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("StreamEvents: %v", err)
 	}
-	s := &eventStream{ended: make(chan struct{})}
 	go func() {
-		defer close(s.ended)
+		defer close(c.done)
+		defer cancel()
 		for {
-			m, err := stream.Recv()
-			var e corev1.Event
-			if err == nil {
-				err = json.Unmarshal([]byte(m.GetData().GetJson()), &e)
-			}
-			s.mu.Lock()
+			answer, err := stream.Recv()
 			if err != nil {
-				s.err = err
-				s.mu.Unlock()
+				c.err = err
 				return
 			}
-			s.all, s.times = append(s.all, e), append(s.times, m.GetData().GetTs().AsTime())
-			s.mu.Unlock()
+			event := kubeEvent{at: answer.GetData().GetTs().AsTime(), json: answer.GetData().GetJson()}
+			if err := json.Unmarshal([]byte(event.json), &event.Event); err != nil {
+				c.err = err
+				return
+			}
+			c.mu.Lock()
+			c.got = append(c.got, event)
+			c.mu.Unlock()
 		}
 	}()
-	return s
+	t.Cleanup(func() {
+		cancel()
+		<-c.done
+	})
+	return c
 }
 
-// names are those of the Events that came.
-func (s *eventStream) names() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	names := make([]string, len(s.all))
-	for i, e := range s.all {
-		names[i] = e.Name
-	}
-	return names
+func (c *eventCall) all() []kubeEvent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.got[:len(c.got):len(c.got)]
 }
 
-func filter(key string, values ...string) *runnerv1.EventFilter {
+// awaits waits for an event.
+func (c *eventCall) awaits(t testing.TB, what string, is func(kubeEvent) bool) kubeEvent {
+	t.Helper()
+	var found kubeEvent
+	eventually(t, 60*time.Second, what, func() error {
+		for _, e := range c.all() {
+			if is(e) {
+				found = e
+				return nil
+			}
+		}
+		var reasons []string
+		for _, e := range c.all() {
+			reasons = append(reasons, e.InvolvedObject.Name+" "+e.Reason)
+		}
+		return fmt.Errorf("there are %s; the stream has %v", strings.Join(reasons, ", "), c.err)
+	})
+	return found
+}
+
+func eventFilter(key string, values ...string) *runnerv1.EventFilter {
 	return &runnerv1.EventFilter{Key: key, Values: values}
 }
 
-// event makes an Event about a Pod.
-func (ns *namespace) event(t testing.TB, name, reason, pod, uid string, at time.Time) {
+// TestEvents: what keeps a workload from starting is told (C28), in Kubernetes'
+// own form.
+func TestEvents(t *testing.T) {
+	r := startRunner(t, newNamespace(t))
+	req, other := sleeper(), sleeper()
+	req.Main.Image = "127.0.0.1:1/none"
+	pod := "workload-" + req.GetWorkloadId()
+	c := r.events(t, &runnerv1.StreamEventsRequest{Filters: []*runnerv1.EventFilter{eventFilter("involvedObject.name", pod, "x")}})
+	r.start(t, other)
+	r.start(t, req)
+	scheduled := c.awaits(t, "the Pod is scheduled", func(e kubeEvent) bool { return e.Reason == "Scheduled" })
+	failed := c.awaits(t, "the image is missing", func(e kubeEvent) bool { return e.Reason == "Failed" && strings.Contains(e.Message, "127.0.0.1:1/none") })
+	for _, e := range []kubeEvent{scheduled, failed} {
+		if e.Kind != "Event" || e.APIVersion != "v1" || len(e.ManagedFields) > 0 || string(e.InvolvedObject.UID) != string(r.pod(t, req.GetWorkloadId()).UID) {
+			t.Errorf("there is %s", e.json)
+		}
+		if time.Since(e.at) > 5*time.Minute || e.at.IsZero() {
+			t.Errorf("at %v there was %s", e.at, e.json)
+		}
+	}
+	c.awaits(t, "it is tried again", func(e kubeEvent) bool { return e.Reason == "Pulling" && e.Count > 1 })
+	for _, e := range c.all() {
+		if e.InvolvedObject.Name != pod {
+			t.Errorf("there is %s", e.json)
+		}
+	}
+	again := r.events(t, &runnerv1.StreamEventsRequest{Filters: []*runnerv1.EventFilter{
+		eventFilter("involvedObject.name", pod), eventFilter("type", "Warning"), eventFilter("namespace", r.namespace), eventFilter("reason", "Failed", "BackOff"),
+	}})
+	again.awaits(t, "the failure is still there", func(e kubeEvent) bool { return e.Name == failed.Name })
+	for _, e := range again.all() {
+		if e.Type != "Warning" || e.InvolvedObject.Name != pod {
+			t.Errorf("there is %s", e.json)
+		}
+	}
+	wrong := r.events(t, &runnerv1.StreamEventsRequest{Filters: []*runnerv1.EventFilter{eventFilter("type", "Warning"), eventFilter("spec.x", "y")}})
+	<-wrong.done
+	wantError(t, wrong.err, codes.InvalidArgument, "UNKNOWN_FILTER_KEY")
+	if !strings.Contains(status.Convert(wrong.err).Message(), "filters[1].key") {
+		t.Errorf("it says %v", wrong.err)
+	}
+}
+
+// record makes an event that says number.
+func (r *runner) record(t testing.TB, number int) {
 	t.Helper()
-	_, err := suite.admin.CoreV1().Events(ns.name).Create(t.Context(), &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Name: name},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns.name, Name: pod, UID: types.UID(uid)},
-		Reason:         reason, Type: "Normal", FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at), Count: 1,
+	now := metav1.Now()
+	_, err := suite.admin.CoreV1().Events(r.namespace).Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprint("e-", number)},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "x", Namespace: r.namespace},
+		Reason:         "Test", Message: fmt.Sprint(number), FirstTimestamp: now, LastTimestamp: now, Count: 1, Type: "Normal",
 	}, metav1.CreateOptions{})
 	if err != nil {
-		t.Error(err)
+		t.Errorf("making an event: %v", err)
 	}
 }
 
-// TestEvents: a stream has what a workload is waiting for, what was there and what
-// comes.
-func TestEvents(t *testing.T) {
+// wantEach wants each of the recorded events 1..n once.
+func (c *eventCall) wantEach(t testing.TB, n int) {
+	t.Helper()
+	c.awaits(t, "the last event is there", func(e kubeEvent) bool { return e.Message == fmt.Sprint(n) })
+	times := map[string]int{}
+	for _, e := range c.all() {
+		times[e.Message]++
+	}
+	for i := 1; i <= n; i++ {
+		if times[fmt.Sprint(i)] != 1 {
+			t.Errorf("event %d comes %d times", i, times[fmt.Sprint(i)])
+		}
+	}
+}
+
+// TestEventsHaveNoGap: between those that are there and the new ones, wherever a
+// stream begins.
+func TestEventsHaveNoGap(t *testing.T) {
+	const n = 300
+	r := startRunner(t, newNamespace(t))
+	req := &runnerv1.StreamEventsRequest{Filters: []*runnerv1.EventFilter{eventFilter("reason", "Test")}}
+	var calls []*eventCall
+	for i := range n {
+		r.record(t, i+1)
+		if i%10 == 0 {
+			calls = append(calls, r.events(t, req))
+		}
+	}
+	for _, c := range calls {
+		c.wantEach(t, n)
+	}
+}
+
+// TestEventsGoOn after a watch that has expired, in both ways in which the API
+// server says so, and after broken connections, with no gap and no repetition (C43).
+func TestEventsGoOn(t *testing.T) {
 	ns := newNamespace(t)
-	r := startRunner(t, ns)
-	id := r.sleeping(t)
-	r.run(t, script(id, "true"))
-	s := r.streamEvents(t, 0, filter("involvedObject.name", "workload-"+id), filter("involvedObject.kind", "Pod"))
-	eventually(t, 10*time.Second, "the Pod's events are there", func() error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		seen := map[string]bool{}
-		for i, e := range s.all {
-			seen[e.Reason] = true
-			if e.Kind != "Event" || e.APIVersion != "v1" || e.ManagedFields != nil || time.Since(s.times[i]) > 5*time.Minute {
-				return fmt.Errorf("one is %v, of %s", e, s.times[i])
-			}
+	e := newExpirer(t)
+	r := startRunner(t, ns.through(t, e.URL, e.ca()))
+	c := r.events(t, &runnerv1.StreamEventsRequest{Filters: []*runnerv1.EventFilter{eventFilter("reason", "Test")}})
+	number := 0
+	for _, breaks := range []func(){
+		func() {},
+		func() { e.expire(1, true) },
+		func() { e.expire(1, false) },
+		func() { e.expire(3, true) },
+		func() { e.expire(0, false) },
+	} {
+		breaks()
+		for range 20 {
+			number++
+			r.record(t, number)
 		}
-		if !seen["Scheduled"] || !seen["Started"] {
-			return fmt.Errorf("there are %v", seen)
-		}
-		return nil
-	})
-	if _, err := r.RemoveWorkload(t.Context(), &runnerv1.RemoveWorkloadRequest{WorkloadId: id}); err != nil {
+		c.wantEach(t, number)
+	}
+	if left := e.watches.Load(); left > 0 {
+		t.Errorf("%d watches were not asked for", left)
+	}
+}
+
+// TestEventsOfAnEarlierPod do not come, if the name of the Pod is asked for.
+func TestEventsOfAnEarlierPod(t *testing.T) {
+	r := startRunner(t, newNamespace(t))
+	req := sleeper()
+	r.start(t, req)
+	r.await(t, req.GetWorkloadId(), "the first one runs", running)
+	first := string(r.pod(t, req.GetWorkloadId()).UID)
+	if _, err := r.RemoveWorkload(t.Context(), &runnerv1.RemoveWorkloadRequest{WorkloadId: req.GetWorkloadId(), Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the kill is there", func() error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, e := range s.all {
-			if e.Reason == "Killing" {
-				return nil
-			}
-		}
-		return fmt.Errorf("there are %d", len(s.all))
-	})
-}
-
-// TestEventFilters: each filter takes what it says, and no other.
-func TestEventFilters(t *testing.T) {
-	ns := newNamespace(t)
-	r := startRunner(t, ns)
-	now := time.Now()
-	ns.event(t, "a", "Made", "x", "u1", now.Add(-time.Hour))
-	ns.event(t, "b", "Made", "y", "u2", now)
-	ns.event(t, "c", "Lost", "x", "u3", now)
-	for name, c := range map[string]struct {
-		since   int64
-		filters []*runnerv1.EventFilter
-		want    string
-	}{
-		"all, oldest first":   {0, nil, "[a b c]"},
-		"since":               {now.Add(-time.Minute).Unix(), nil, "[b c]"},
-		"name":                {0, []*runnerv1.EventFilter{filter("involvedObject.name", "x")}, "[a c]"},
-		"one of two values":   {0, []*runnerv1.EventFilter{filter("involvedObject.uid", "u1", "u2")}, "[a b]"},
-		"both of two filters": {0, []*runnerv1.EventFilter{filter("involvedObject.name", "x"), filter("reason", "Lost")}, "[c]"},
-		"type and kind":       {0, []*runnerv1.EventFilter{filter("type", "Normal"), filter("involvedObject.kind", "Pod")}, "[a b c]"},
-		"namespace":           {0, []*runnerv1.EventFilter{filter("namespace", ns.name), filter("involvedObject.namespace", ns.name)}, "[a b c]"},
-		"metadata.name":       {0, []*runnerv1.EventFilter{filter("metadata.name", "b")}, "[b]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := r.streamEvents(t, c.since, c.filters...)
-			eventually(t, 5*time.Second, "they are there", func() error {
-				if got := fmt.Sprint(s.names()); got != c.want {
-					return fmt.Errorf("they are %s, not %s", got, c.want)
-				}
-				return nil
-			})
-		})
-	}
-	for name, f := range map[string]*runnerv1.EventFilter{"key": filter("colour", "red"), "values": filter("reason")} {
-		s := r.streamEvents(t, 0, f)
-		if <-s.ended; status.Code(s.err) != codes.InvalidArgument {
-			t.Errorf("a filter with a wrong %s ends with %v", name, s.err)
+	filter := &runnerv1.StreamEventsRequest{Filters: []*runnerv1.EventFilter{eventFilter("involvedObject.name", "workload-"+req.GetWorkloadId())}}
+	r.events(t, filter).awaits(t, "the first one's are there as long as it is the last one", func(e kubeEvent) bool { return string(e.InvolvedObject.UID) == first && e.Reason == "Started" })
+	r.start(t, req)
+	c := r.events(t, filter)
+	c.awaits(t, "the second one starts", func(e kubeEvent) bool { return e.Reason == "Started" })
+	for _, e := range c.all() {
+		if string(e.InvolvedObject.UID) == first {
+			t.Errorf("of the first one there is %s", e.json)
 		}
 	}
 }
 
-// TestEventsHaveNoGap: while Events are made without a pause, streams that begin at
-// any time have each once, also through connections that break and watches that expire.
-func TestEventsHaveNoGap(t *testing.T) {
-	const count = 300
-	ns := newNamespace(t)
-	proxy := newCutter(t, ns)
-	r := startRunner(t, ns)
-	var streams []*eventStream
-	for i := range count {
-		if i%50 == 10 {
-			streams = append(streams, r.streamEvents(t, 0, filter("reason", "Counted")))
-		}
-		if i%100 == 60 {
-			proxy.expired.Store(int32(i / 50)) // what begins then lists again
-			proxy.cut()
-		}
-		ns.event(t, fmt.Sprintf("e%03d", i), "Counted", "x", "u", time.Now())
-	}
-	for i, s := range streams {
-		eventually(t, 20*time.Second, "all are there", func() error {
-			if n := len(s.names()); n < count {
-				return fmt.Errorf("stream %d has %d", i, n)
-			}
-			return nil
-		})
-		seen := map[string]int{}
-		for _, name := range s.names() {
-			seen[name]++
-		}
-		if len(seen) != count || len(s.names()) != count {
-			t.Errorf("stream %d has %d Events of %d names", i, len(s.names()), len(seen))
-		}
-	}
-	if proxy.expired.Load() > 0 {
-		t.Error("no watch expired")
-	}
-	r.stop(t)
-	for _, s := range streams {
-		if <-s.ended; status.Code(s.err) != codes.Unavailable || errors.Is(s.err, io.EOF) {
-			t.Errorf("with the runner a stream ends with %v", s.err)
-		}
-	}
-}
-
-// TestEventsOfEarlierPod: who asks for a Pod by its name has nothing of the one that
-// had it before.
-func TestEventsOfEarlierPod(t *testing.T) {
-	ns := newNamespace(t)
-	r := startRunner(t, ns)
-	id := r.sleeping(t)
-	pod := r.pod(t, id)
-	ns.event(t, "earlier", "Counted", pod.Name, "another-uid", pod.CreationTimestamp.Add(-time.Second))
-	ns.event(t, "now", "Counted", pod.Name, string(pod.UID), time.Now())
-	s := r.streamEvents(t, 0, filter("involvedObject.name", pod.Name), filter("reason", "Counted"))
-	ns.event(t, "late", "Counted", pod.Name, "another-uid", pod.CreationTimestamp.Add(-time.Second))
-	ns.event(t, "last", "Counted", pod.Name, string(pod.UID), time.Now())
-	eventually(t, 10*time.Second, "the last one is there", func() error {
-		if got := fmt.Sprint(s.names()); got != "[now last]" {
-			return fmt.Errorf("there are %s", got)
+// TestEventsSince leaves out what is older.
+func TestEventsSince(t *testing.T) {
+	r := startRunner(t, newNamespace(t))
+	r.record(t, 1)
+	old := r.events(t, &runnerv1.StreamEventsRequest{})
+	since := old.awaits(t, "the first one is there", func(e kubeEvent) bool { return e.Message == "1" }).at.Unix() + 1
+	eventually(t, 5*time.Second, "the second has passed", func() error {
+		if time.Now().Unix() < since {
+			return fmt.Errorf("it is %v", time.Now())
 		}
 		return nil
 	})
+	r.record(t, 2)
+	c := r.events(t, &runnerv1.StreamEventsRequest{Since: since})
+	r.record(t, 3)
+	c.awaits(t, "the third is there", func(e kubeEvent) bool { return e.Message == "3" })
+	if got := c.all(); len(got) != 2 || got[0].Message != "2" {
+		t.Errorf("there are %v", got)
+	}
 }

@@ -27,6 +27,7 @@ type namespace struct {
 	// account is the full name of the service account.
 	account    string
 	kubeconfig string
+	token      string
 }
 
 const accountName = "k8s-runner"
@@ -36,6 +37,7 @@ const accountName = "k8s-runner"
 var rules = []rbacv1.PolicyRule{
 	rule("", "pods", "get", "list", "watch", "create", "patch", "delete"),
 	rule("", "pods/exec", "create", "get"),
+	rule("", "pods/log", "get"),
 	rule("", "persistentvolumeclaims", "get", "list", "watch", "create", "delete"),
 	rule("", "secrets", "create", "patch"),
 	rule("networking.k8s.io", "networkpolicies", "create", "patch"),
@@ -66,11 +68,19 @@ func newNamespace(t testing.TB, more ...rbacv1.PolicyRule) *namespace {
 	if err != nil {
 		t.Fatalf("making the service account: %v", err)
 	}
-	ns.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := writeKubeconfig(ns.kubeconfig, token); err != nil {
+	ns.token = token
+	return ns.through(t, suite.config.Host, suite.config.CAData)
+}
+
+// through is the namespace with another way to the API server.
+func (ns *namespace) through(t testing.TB, server string, ca []byte) *namespace {
+	t.Helper()
+	other := *ns
+	other.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := writeKubeconfig(other.kubeconfig, ns.token, &api.Cluster{Server: server, CertificateAuthorityData: ca}); err != nil {
 		t.Fatal(err)
 	}
-	return ns
+	return &other
 }
 
 // grant makes the service account with its Role and returns a token of it.
@@ -99,10 +109,10 @@ func (ns *namespace) grant(ctx context.Context, rules []rbacv1.PolicyRule) (toke
 	return request.Status.Token, nil
 }
 
-func writeKubeconfig(path, token string) error {
+func writeKubeconfig(path, token string, cluster *api.Cluster) error {
 	const name = "runner"
 	config := api.NewConfig()
-	config.Clusters[name] = &api.Cluster{Server: suite.config.Host, CertificateAuthorityData: suite.config.CAData}
+	config.Clusters[name] = cluster
 	config.AuthInfos[name] = &api.AuthInfo{Token: token}
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name

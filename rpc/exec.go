@@ -32,12 +32,15 @@ func (s *Server) Exec(stream runnerv1.RunnerService_ExecServer) error {
 	if err != nil {
 		return sendExecError(stream, err)
 	}
-	ctx, cancel := context.WithCancel(stream.Context())
+	ctx, leave, err := s.streams.enter(stream.Context(), command.Target.ID)
+	if err != nil {
+		return sendExecError(stream, err)
+	}
 	session := newExecSession(stream)
 	// The last Recv ends when the handler returns, so nobody can wait for it here.
 	go session.receive(ctx)
 	exit, err := s.executor.Run(ctx, command, session)
-	cancel()
+	leave()
 	if err != nil {
 		return sendExecError(stream, err)
 	}

@@ -246,11 +246,17 @@ func serve(t *testing.T, f *fake) (client runnerv1.RunnerServiceClient, log *log
 
 func connect(t *testing.T, f *fake) (conn *grpc.ClientConn, log *logBuffer, stop func()) {
 	t.Helper()
+	return connectToServer(t, NewServer(Parts{Renderer: f, Applier: f, Workloads: f, Volumes: f, Archives: f, MaxArchive: maxArchive}))
+}
+
+// connectToServer serves s on loopback.
+func connectToServer(t *testing.T, s *Server) (conn *grpc.ClientConn, log *logBuffer, stop func()) {
+	t.Helper()
 	m, err := metrics.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return connectTo(t, NewServer(Parts{Renderer: f, Applier: f, Workloads: f, Volumes: f, Archives: f, MaxArchive: maxArchive}), NewOperator(), m.Calls)
+	return connectTo(t, s, NewOperator(), m.Calls)
 }
 
 func connectTo(t *testing.T, s *Server, o *Operator, meter Meter) (conn *grpc.ClientConn, log *logBuffer, stop func()) {

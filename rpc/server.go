@@ -70,8 +70,8 @@ type Volumes interface {
 	Follower
 }
 
-// Parts are what a Server is made of. Without one of the last four interfaces, its RPCs
-// answer Unimplemented.
+// Parts are what a Server is made of. Without an Executor, Logs, Events or
+// Archives, its RPCs answer Unimplemented.
 type Parts struct {
 	Renderer  Renderer
 	Applier   Applier
@@ -83,6 +83,8 @@ type Parts struct {
 	Archives  Archives
 	// MaxArchive is the size of the largest archive for Archives, in bytes.
 	MaxArchive int64
+	// StreamsPerWorkload bounds the streams of one workload; 0 means no bound.
+	StreamsPerWorkload int
 }
 
 // Server is the RunnerService.
@@ -99,6 +101,7 @@ type Server struct {
 	archives  Archives
 
 	maxArchive int64
+	streams    *streams
 }
 
 // NewServer returns a Server.
@@ -106,8 +109,12 @@ func NewServer(p Parts) *Server {
 	return &Server{
 		renderer: p.Renderer, applier: p.Applier, workloads: p.Workloads, volumes: p.Volumes,
 		executor: p.Executor, logs: p.Logs, events: p.Events, archives: p.Archives, maxArchive: p.MaxArchive,
+		streams: newStreams(p.StreamsPerWorkload),
 	}
 }
+
+// EndStreams ends every stream, so that a server need not wait for it.
+func (s *Server) EndStreams() { s.streams.end() }
 
 // Ready answers; the server is started when it can serve.
 func (s *Server) Ready(context.Context, *runnerv1.ReadyRequest) (*runnerv1.ReadyResponse, error) {

@@ -39,7 +39,7 @@ func TestTokensAreDocumented(t *testing.T) {
 // TestDocumentedTokensAreUsed finds what docs/errors.md explains in vain.
 func TestDocumentedTokensAreUsed(t *testing.T) {
 	var used []string
-	for _, folder := range []string{"applier", "archive", "catalog", "cluster", "cluster/files", "cmd/k8s-runner", "overrides", "render", "request", "rpc", "workload"} {
+	for _, folder := range []string{"applier", "archive", "catalog", "cluster", "cluster/again", "cluster/events", "cluster/exec", "cluster/files", "cluster/logs", "cmd/k8s-runner", "overrides", "render", "request", "rpc", "workload"} {
 		used = append(used, words(t, "../"+folder)...)
 	}
 	for _, token := range documentedTokens(t) {

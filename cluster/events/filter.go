@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -12,103 +11,91 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// filter decides which Events a caller wants.
-type filter struct {
-	// selector is the part that the API server decides.
-	selector string
-	since    time.Time
-	wants    []want
-	// pods is not nil if Events of an earlier Pod of a name are left out.
-	pods Pods
+// Fields that a filter may name.
+const (
+	byKind      = "involvedObject.kind"
+	byName      = "involvedObject.name"
+	byNamespace = "involvedObject.namespace"
+	byUID       = "involvedObject.uid"
+	eventName   = "metadata.name"
+	namespace   = "namespace"
+	reason      = "reason"
+	eventType   = "type"
+)
+
+// Bounds of a request.
+const (
+	maxFilters = 64
+	maxValues  = 1000
+)
+
+func known() []string {
+	return []string{byKind, byName, byNamespace, byUID, eventName, namespace, reason, eventType}
 }
 
-// want is a field with the values that do.
-type want struct {
-	value func(*corev1.Event) string
-	of    []string
+// value is that of a field of an event, which known lists.
+func value(event *corev1.Event, field string) string {
+	switch field {
+	case byKind:
+		return event.InvolvedObject.Kind
+	case byName:
+		return event.InvolvedObject.Name
+	case byNamespace:
+		return event.InvolvedObject.Namespace
+	case byUID:
+		return string(event.InvolvedObject.UID)
+	case eventName:
+		return event.Name
+	case namespace:
+		return event.Namespace
+	case reason:
+		return event.Reason
+	}
+	return event.Type
 }
 
-// A key of a filter: its value in an Event, and the field that the API server
-// selects by.
-type key struct {
-	value func(*corev1.Event) string
-	field string
-}
-
-func keyOf(name string) (key, bool) {
-	k, ok := map[string]key{
-		"involvedObject.name":      {func(e *corev1.Event) string { return e.InvolvedObject.Name }, name},
-		"involvedObject.namespace": {func(e *corev1.Event) string { return e.InvolvedObject.Namespace }, name},
-		"involvedObject.kind":      {func(e *corev1.Event) string { return e.InvolvedObject.Kind }, name},
-		"involvedObject.uid":       {func(e *corev1.Event) string { return string(e.InvolvedObject.UID) }, name},
-		"reason":                   {func(e *corev1.Event) string { return e.Reason }, name},
-		"type":                     {func(e *corev1.Event) string { return e.Type }, name},
-		"namespace":                {func(e *corev1.Event) string { return e.Namespace }, "metadata.namespace"},
-		"metadata.name":            {func(e *corev1.Event) string { return e.Name }, name},
-	}[name]
-	return k, ok
-}
-
-const allKeys = "involvedObject.name, involvedObject.namespace, involvedObject.kind, involvedObject.uid, reason, type, namespace, metadata.name"
-
-// newFilter reads the filters of a request. A value of involvedObject.name may also
-// be a workload's id.
-func newFilter(req *workload.EventRequest, pods Pods) (*filter, error) {
-	f := &filter{since: req.Since}
-	var selectors []fields.Selector
-	var violations []workload.Violation
-	named, exact := false, false
-	for i, asked := range req.Filters {
-		at := fmt.Sprintf("filters[%d]", i)
-		k, known := keyOf(asked.Field)
-		switch {
-		case !known:
-			violations = append(violations, workload.Violation{Field: at + ".key", Token: "unknown_filter", Message: fmt.Sprintf("%q is none of %s", asked.Field, allKeys)})
-			continue
-		case len(asked.Values) == 0:
-			violations = append(violations, workload.Violation{Field: at + ".values", Token: "filter_without_values", Message: "there is none"})
-			continue
+// check reports every fault of filters.
+func check(filters []workload.EventFilter) error {
+	var faults []workload.Violation
+	fault := func(field, token, format string, args ...any) {
+		faults = append(faults, workload.Violation{Field: field, Token: token, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(filters) > maxFilters {
+		fault("filters", "too_many", "there are more than %d", maxFilters)
+		return workload.Invalid(faults)
+	}
+	for i, f := range filters {
+		if !slices.Contains(known(), f.Field) {
+			fault(fmt.Sprintf("filters[%d].key", i), "unknown_filter_key", "no event is found by it, but by %s", strings.Join(known(), ", "))
 		}
-		values := slices.Clone(asked.Values)
-		named = named || asked.Field == "involvedObject.name"
-		exact = exact || asked.Field == "involvedObject.uid"
-		if asked.Field == "involvedObject.name" {
-			for j, v := range values {
-				if workload.IsID(v) {
-					values[j] = workload.PodName(v)
-				}
-			}
+		switch values := fmt.Sprintf("filters[%d].values", i); {
+		case len(f.Values) == 0:
+			fault(values, "filter_values_required", "there is none, which no event has")
+		case len(f.Values) > maxValues:
+			fault(values, "too_many", "there are more than %d", maxValues)
 		}
-		if len(values) == 1 {
-			selectors = append(selectors, fields.OneTermEqualSelector(k.field, values[0]))
-		}
-		f.wants = append(f.wants, want{k.value, values})
 	}
-	if named && !exact {
-		f.pods = pods
-	}
-	f.selector = fields.AndSelectors(selectors...).String()
-	return f, workload.Invalid(violations)
+	return workload.Invalid(faults)
 }
 
-func (f *filter) matches(e *corev1.Event) bool {
-	if at(e).Before(f.since) || f.isOfEarlierPod(e) {
-		return false
+// meets reports whether an event meets all filters.
+func meets(event *corev1.Event, filters []workload.EventFilter) bool {
+	for _, f := range filters {
+		if !slices.Contains(f.Values, value(event, f.Field)) {
+			return false
+		}
 	}
-	return !slices.ContainsFunc(f.wants, func(w want) bool { return !slices.Contains(w.of, w.value(e)) })
+	return true
 }
 
-// isOfEarlierPod reports whether e is of a Pod that was there before the one that
-// has its name now. Times have seconds, and the cache may show the earlier one
-// still; what is younger than the Pod there is no earlier one's.
-func (f *filter) isOfEarlierPod(e *corev1.Event) bool {
-	if f.pods == nil || e.InvolvedObject.Kind != "Pod" || !strings.HasPrefix(e.InvolvedObject.Name, workload.PodName("")) {
-		return false
+// selector is what the API server can do of filters: those of one value. It knows
+// nothing of a namespace, because there is only one.
+func selector(filters []workload.EventFilter) string {
+	var terms []fields.Selector
+	for _, f := range filters {
+		if len(f.Values) == 1 && f.Field != namespace {
+			terms = append(terms, fields.OneTermEqualSelector(f.Field, f.Values[0]))
+		}
 	}
-	id, isPod := workload.ParseRef(e.InvolvedObject.Name)
-	if !isPod {
-		return false
-	}
-	now, there := f.pods.Get(id)
-	return there && string(e.InvolvedObject.UID) != now.UID && !at(e).After(now.Created)
+	return fields.AndSelectors(terms...).String()
 }

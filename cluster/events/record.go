@@ -6,37 +6,34 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// newRecord is e as kubectl prints it in JSON.
-func newRecord(e *corev1.Event) (workload.EventRecord, error) {
-	shown := *e
-	shown.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
-	shown.ManagedFields = nil
-	text, err := json.Marshal(&shown)
+// recordOf is an event as Kubernetes writes it, without what only servers need.
+func recordOf(event *corev1.Event) (workload.EventRecord, error) {
+	event.APIVersion, event.Kind, event.ManagedFields = "v1", "Event", nil
+	text, err := json.Marshal(event)
 	if err != nil {
-		return workload.EventRecord{}, fmt.Errorf("writing the event %s: %w", e.Name, err)
+		return workload.EventRecord{}, fmt.Errorf("encoding the event %s: %w", event.Name, err)
 	}
-	return workload.EventRecord{JSON: string(text), At: at(e)}, nil
+	return workload.EventRecord{JSON: string(text), At: at(event)}, nil
 }
 
-// at is when e happened last. Older and newer reporters fill different fields.
-func at(e *corev1.Event) time.Time {
-	times := []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
-	if e.Series != nil {
-		times = append(times, e.Series.LastObservedTime.Time)
+// at is when an event happened last.
+func at(event *corev1.Event) time.Time {
+	last := event.LastTimestamp.Time
+	times := []time.Time{event.FirstTimestamp.Time, event.EventTime.Time}
+	if event.Series != nil {
+		times = append(times, event.Series.LastObservedTime.Time)
 	}
-	latest := time.Time{}
 	for _, t := range times {
-		if t.After(latest) {
-			latest = t
+		if t.After(last) {
+			last = t
 		}
 	}
-	if latest.IsZero() {
-		return e.CreationTimestamp.Time
+	if last.IsZero() {
+		return event.CreationTimestamp.Time
 	}
-	return latest
+	return last
 }

@@ -27,44 +27,37 @@ type Options struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Pods      Pods
-	// PerWorkload bounds the commands that run at once in a workload.
-	PerWorkload int
-	Log         *logrus.Logger
+	Log       *logrus.Logger
 }
 
 // Executor runs commands.
 type Executor struct {
-	dialer      dialer
-	pods        Pods
-	perWorkload int
-	log         *logrus.Logger
+	dialer dialer
+	pods   Pods
+	log    *logrus.Logger
 
 	mu sync.Mutex
-	// running holds what runs by its id, counts how many run in a workload.
+	// running holds what runs by its id.
 	running map[string]*execution
-	counts  map[string]int
-	closed  bool
 }
 
 // New returns an Executor.
 func New(o Options) *Executor {
 	return &Executor{
 		dialer: dialer{config: o.Config, api: o.Client.CoreV1().RESTClient(), namespace: o.Namespace},
-		pods:   o.Pods, perWorkload: o.PerWorkload, log: o.Log,
-		running: map[string]*execution{}, counts: map[string]int{},
+		pods:   o.Pods, log: o.Log, running: map[string]*execution{},
 	}
 }
 
-// Run runs a command until it ends. Its error is one from before the start, which
-// has left no process behind.
+// Run runs a command until it ends. Its error is one from before the start. A cause
+// of ctx that is a *workload.Error is the runner's reason to end the command; any
+// other end of ctx is a caller gone.
 func (e *Executor) Run(ctx context.Context, command *workload.Command, session workload.Session) (*workload.Exit, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	x := &execution{id: uuid.NewString(), executor: e, command: command, session: session, end: end, ended: make(chan struct{})}
-	if err := e.admit(x); err != nil {
-		return nil, err
-	}
-	defer e.release(x)
+	e.put(x)
+	defer e.forget(x)
 	if err := e.awaitRunning(ctx, command.Target); err != nil {
 		return nil, err
 	}
@@ -88,41 +81,16 @@ func (e *Executor) Cancel(ctx context.Context, id string, force bool) bool {
 	return true
 }
 
-// Shutdown ends everything that runs, and refuses what comes.
-func (e *Executor) Shutdown() {
+func (e *Executor) put(x *execution) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closed = true
-	for _, x := range e.running {
-		x.end(&ending{reason: workload.RunnerError, kill: x.command.Kill, cause: "the runner shuts down"})
-	}
-}
-
-func (e *Executor) admit(x *execution) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	id := x.command.Target.ID
-	switch {
-	case e.closed:
-		return workload.Errorf(workload.Unavailable, "shutting_down", "the runner shuts down").Retry(retrySoon)
-	case e.counts[id] >= e.perWorkload:
-		return workload.Errorf(workload.ResourceExhausted, "too_many_streams",
-			"%d commands run in workload %s, and that is the limit", e.counts[id], id).Retry(retrySoon)
-	}
-	e.counts[id]++
 	e.running[x.id] = x
-	return nil
 }
 
-func (e *Executor) release(x *execution) {
+func (e *Executor) forget(x *execution) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.running, x.id)
-	if id := x.command.Target.ID; e.counts[id] > 1 {
-		e.counts[id]--
-	} else {
-		delete(e.counts, id)
-	}
 }
 
 // ending is why a command ends before its process does.
@@ -135,11 +103,15 @@ type ending struct {
 
 func (e *ending) Error() string { return e.cause }
 
-// endingOf is why ctx ended. One that the caller ended is a caller gone.
+// endingOf is why ctx ended.
 func endingOf(ctx context.Context, command *workload.Command) *ending {
 	var known *ending
-	if errors.As(context.Cause(ctx), &known) {
+	var ours *workload.Error
+	switch cause := context.Cause(ctx); {
+	case errors.As(cause, &known):
 		return known
+	case errors.As(cause, &ours):
+		return &ending{reason: workload.RunnerError, kill: command.Kill, cause: ours.Message}
 	}
 	return &ending{reason: workload.Cancelled, kill: command.Kill, cause: "the caller went away"}
 }

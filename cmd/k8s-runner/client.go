@@ -39,7 +39,7 @@ func clientCommand(cmd *cobra.Command, run func(cmd *cobra.Command, c client, ar
 	var timeout time.Duration
 	cmd.GroupID = groupClient
 	cmd.Flags().StringVar(&address, "address", defaultAddress, "`HOST:PORT` of the runner ["+addressVariable+"]")
-	cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "longest time for a call to the runner; 0: no limit")
+	cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "longest time for a call to the runner that has one answer; 0: no limit")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if value := os.Getenv(addressVariable); value != "" && !cmd.Flags().Changed("address") {
 			address = value

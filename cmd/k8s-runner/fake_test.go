@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -214,6 +215,57 @@ func (f *fakeRunner) RemoveVolume(_ context.Context, req *runnerv1.RemoveVolumeR
 	}
 	delete(f.volumes, req.GetVolumeName())
 	return &runnerv1.RemoveVolumeResponse{}, nil
+}
+
+// StreamWorkloadLogs sends what it was asked for; a workload that fails is deleted
+// meanwhile.
+func (f *fakeRunner) StreamWorkloadLogs(req *runnerv1.StreamWorkloadLogsRequest, stream grpc.ServerStreamingServer[runnerv1.StreamWorkloadLogsResponse]) error {
+	f.mu.Lock()
+	w := f.workloads[req.GetWorkloadId()]
+	f.mu.Unlock()
+	if w == nil {
+		return absent(req.GetWorkloadId())
+	}
+	asked := fmt.Sprintf("container=%s follow=%v tail=%d", req.GetContainerName(), req.GetFollow(), req.GetTailLines())
+	if since := req.GetSinceTime(); since != nil {
+		asked += fmt.Sprintf(" since=%s ago", time.Since(since.AsTime()).Round(time.Hour))
+	}
+	for i, piece := range []string{asked + "\n", "a long ", "line\n", "\xff at the end\n"} {
+		chunk := &runnerv1.LogChunk{Data: []byte(piece), Ts: timestamppb.New(time.Unix(int64(i), 5))}
+		if err := stream.Send(&runnerv1.StreamWorkloadLogsResponse{Event: &runnerv1.StreamWorkloadLogsResponse_Chunk{Chunk: chunk}}); err != nil {
+			return err
+		}
+	}
+	if w.request.GetMain().GetImage() == "fails" {
+		return fail(codes.Unavailable, "workload_deleted: the workload was deleted", &errdetails.ErrorInfo{Reason: "WORKLOAD_DELETED"})
+	}
+	return nil
+}
+
+// StreamEvents sends two events, of which the second tells what was asked for, and
+// has no end.
+func (f *fakeRunner) StreamEvents(req *runnerv1.StreamEventsRequest, stream grpc.ServerStreamingServer[runnerv1.StreamEventsResponse]) error {
+	asked := ""
+	for _, filter := range req.GetFilters() {
+		asked += filter.GetKey() + "=" + strings.Join(filter.GetValues(), ",")
+	}
+	if req.GetSince() > 0 {
+		asked += fmt.Sprintf(" since=%s ago", time.Since(time.Unix(req.GetSince(), 0)).Round(time.Hour))
+	}
+	for i, text := range []string{
+		`{"involvedObject":{"kind":"Pod","name":"workload-x"},"type":"Normal","reason":"Started","message":"two\nlines"}`,
+		fmt.Sprintf(`{"involvedObject":{"kind":"Pod","name":"workload-x"},"type":"Warning","reason":"BackOff","message":"asked for %s","count":3}`, asked),
+	} {
+		data := &runnerv1.RunnerEventData{Json: text, Ts: timestamppb.New(time.Unix(int64(i), 0))}
+		if err := stream.Send(&runnerv1.StreamEventsResponse{Event: &runnerv1.StreamEventsResponse_Data{Data: data}}); err != nil {
+			return err
+		}
+	}
+	if len(req.GetFilters()) == 1 && strings.HasPrefix(req.GetFilters()[0].GetValues()[0], "workload-aabb") {
+		return fail(codes.Unavailable, "shutting_down: this runner is ending", &errdetails.ErrorInfo{Reason: "SHUTTING_DOWN"})
+	}
+	<-stream.Context().Done()
+	return stream.Context().Err()
 }
 
 func (f *fakeRunner) remove(id string) error {

@@ -93,6 +93,9 @@ func newLog(c config.Log) (*logrus.Logger, error) {
 	return log, nil
 }
 
+// protobuf is how typed clients talk to the API server.
+const protobuf = "application/vnd.kubernetes.protobuf"
+
 // access is how the runner reaches the cluster.
 type access struct {
 	config *rest.Config
@@ -102,6 +105,26 @@ type access struct {
 }
 
 func newAccess(c config.Kube) (*access, error) {
+	base, err := baseConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	reads := rest.CopyConfig(base)
+	reads.ContentType = protobuf
+	reads.AcceptContentTypes = protobuf + ",application/json"
+	typed, err := kubernetes.NewForConfig(reads)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for reads: %w", err)
+	}
+	writes, err := dynamic.NewForConfig(base)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for writes: %w", err)
+	}
+	return &access{config: base, reads: typed, writes: writes}, nil
+}
+
+// baseConfig is what all clients have in common.
+func baseConfig(c config.Kube) (*rest.Config, error) {
 	base, err := restConfig(c.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster (kube.kubeconfig): %w", err)
@@ -113,18 +136,7 @@ func newAccess(c config.Kube) (*access, error) {
 	base.DisableCompression = true
 	// Warnings are other people's words about a request's content.
 	base.WarningHandler = rest.NoWarnings{}
-	reads := rest.CopyConfig(base)
-	reads.ContentType = "application/vnd.kubernetes.protobuf"
-	reads.AcceptContentTypes = reads.ContentType + ",application/json"
-	typed, err := kubernetes.NewForConfig(reads)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for reads: %w", err)
-	}
-	writes, err := dynamic.NewForConfig(base)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for writes: %w", err)
-	}
-	return &access{config: base, reads: typed, writes: writes}, nil
+	return base, nil
 }
 
 // restConfig reads path, or if that is empty what a Pod or kubectl would use.

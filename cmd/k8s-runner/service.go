@@ -16,8 +16,6 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/agynio/k8s-runner/applier"
-	"github.com/agynio/k8s-runner/cluster"
-	"github.com/agynio/k8s-runner/cluster/events"
 	"github.com/agynio/k8s-runner/cluster/exec"
 	"github.com/agynio/k8s-runner/cluster/files"
 	"github.com/agynio/k8s-runner/config"
@@ -30,9 +28,6 @@ import (
 // shutdownLimit bounds the wait for calls in flight when the service ends.
 const shutdownLimit = 10 * time.Second
 
-// maxCommands bounds the commands that run at once in a workload.
-const maxCommands = 256
-
 // service is a runner with all its parts. It is the only place that knows them
 // all.
 type service struct {
@@ -42,10 +37,8 @@ type service struct {
 	ready    *readiness
 	operator *overrides.Store
 	writer   *applier.Applier
-	pods     *cluster.Pods
-	claims   *cluster.Claims
+	reads
 	commands *exec.Executor
-	events   *events.Streamer
 }
 
 // newService makes the parts, of which none runs yet.
@@ -66,16 +59,12 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	if s.operator, err = newStore(c, offered, access.reads, access.writes, s.writer, s.metrics.Templates, log); err != nil {
 		return nil, err
 	}
-	if s.pods, err = cluster.NewPods(access.reads, c.Kube.Namespace); err != nil {
-		return nil, err
-	}
-	if s.claims, err = cluster.NewClaims(access.reads, c.Kube.Namespace); err != nil {
+	if s.reads, err = newReads(c.Kube, access.reads); err != nil {
 		return nil, err
 	}
 	s.commands = exec.New(exec.Options{
-		Config: access.config, Client: access.reads, Namespace: c.Kube.Namespace, Pods: s.pods, PerWorkload: maxCommands, Log: log,
+		Config: access.config, Client: access.reads, Namespace: c.Kube.Namespace, Pods: s.pods, Log: log,
 	})
-	s.events = events.New(access.reads, c.Kube.Namespace, s.pods, log)
 	return s, nil
 }
 
@@ -155,18 +144,18 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	server, healthy := rpc.NewGRPC(rpc.NewServer(rpc.Parts{
+	service := rpc.NewServer(rpc.Parts{
 		Renderer: s.operator, Applier: s.writer, Workloads: s.pods, Volumes: s.claims,
-		Executor: s.commands, Events: s.events, Archives: newPutter(s.commands), MaxArchive: s.config.Archive.Bytes(),
-	}),
-		rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
+		Executor: s.commands, Logs: s.logs, Events: s.events, StreamsPerWorkload: s.config.Streams.PerWorkload, Archives: newPutter(s.commands), MaxArchive: s.config.Archive.Bytes(),
+	})
+	server, healthy := rpc.NewGRPC(service, rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
 	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
-	return s.serveUntil(ctx, server, healthy, listener)
+	return s.serveUntil(ctx, service, server, healthy, listener)
 }
 
-// serveUntil serves until ctx ends; then it tells health checks, and lets the
-// calls in flight finish within a bound.
-func (s *service) serveUntil(ctx context.Context, server *grpc.Server, healthy *health.Server, listener net.Listener) error {
+// serveUntil serves until ctx ends; then it tells health checks, ends the streams,
+// and lets the other calls in flight finish within a bound.
+func (s *service) serveUntil(ctx context.Context, service *rpc.Server, server *grpc.Server, healthy *health.Server, listener net.Listener) error {
 	healthy.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	s.ready.has(partCalls)
 	ended := make(chan struct{})
@@ -179,8 +168,7 @@ func (s *service) serveUntil(ctx context.Context, server *grpc.Server, healthy *
 		}
 		s.ready.lacks(partCalls, "the service is stopping")
 		healthy.Shutdown()
-		s.commands.Shutdown()
-		s.events.Shutdown()
+		service.EndStreams()
 		force := time.AfterFunc(shutdownLimit, server.Stop)
 		defer force.Stop()
 		server.GracefulStop()

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agynio/k8s-runner/cluster"
+	"github.com/agynio/k8s-runner/cluster/events"
+	"github.com/agynio/k8s-runner/cluster/logs"
+	"github.com/agynio/k8s-runner/config"
+)
+
+// reads are the parts that read from the cluster.
+type reads struct {
+	pods   *cluster.Pods
+	claims *cluster.Claims
+	logs   *logs.Logs
+	events *events.Events
+}
+
+func newReads(c config.Kube, typed kubernetes.Interface) (reads, error) {
+	pods, err := cluster.NewPods(typed, c.Namespace)
+	if err != nil {
+		return reads{}, err
+	}
+	claims, err := cluster.NewClaims(typed, c.Namespace)
+	if err != nil {
+		return reads{}, err
+	}
+	client, err := newStreamClient(c)
+	if err != nil {
+		return reads{}, err
+	}
+	core := client.CoreV1()
+	return reads{
+		pods: pods, claims: claims,
+		logs:   logs.New(core.Pods(c.Namespace), pods),
+		events: events.New(core.Events(c.Namespace), core.Pods(c.Namespace), pods),
+	}, nil
+}
+
+// newStreamClient returns a client for answers that last. Each has a connection
+// of its own: one whose caller is slow then holds no other one up, and what waits
+// for him is bounded. What bounds the rate of the others does not touch them; the
+// number of streams is bounded.
+func newStreamClient(c config.Kube) (kubernetes.Interface, error) {
+	base, err := baseConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	base.QPS = -1
+	base.ContentType = protobuf
+	base.AcceptContentTypes = protobuf + ",application/json"
+	base.NextProtos = []string{"http/1.1"}
+	base.Dial = dialStream
+	client, err := kubernetes.NewForConfig(base)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for streams: %w", err)
+	}
+	return client, nil
+}
+
+// streamBuffer bounds what the system takes in for a caller who is slow; by
+// default it would be megabytes.
+const streamBuffer = 256 << 10
+
+// dialStream connects so that a connection that is dead, without an end that
+// anybody sent, is known to be so within half a minute.
+func dialStream(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{
+		Timeout:         10 * time.Second,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+	}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(streamBuffer) // without it, all works too
+	}
+	return conn, nil
+}
