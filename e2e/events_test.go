@@ -91,7 +91,7 @@ func (c *eventCall) awaits(t testing.TB, what string, is func(kubeEvent) bool) k
 		for _, e := range c.all() {
 			reasons = append(reasons, e.InvolvedObject.Name+" "+e.Reason)
 		}
-		return fmt.Errorf("there are %s; the stream has %v", strings.Join(reasons, ", "), c.err)
+		return fmt.Errorf("there are %s; the stream has %w", strings.Join(reasons, ", "), c.err)
 	})
 	return found
 }

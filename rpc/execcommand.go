@@ -59,7 +59,7 @@ func readCommand(start *runnerv1.ExecStartRequest, target workload.Target) (*wor
 		Kill: options.GetKillOnTimeout(), Tail: defaultTail,
 	}
 	if n := options.GetExitTailBytes(); n > 0 {
-		command.Tail = int(min(n, maxTail)) //nolint:gosec // it is no larger
+		command.Tail = int(min(n, maxTail))
 	}
 	for _, v := range options.GetEnv() {
 		if v.GetName() == "" || strings.ContainsAny(v.GetName(), "=\x00") {
@@ -92,5 +92,5 @@ func milliseconds(n uint64) time.Duration {
 	if n > math.MaxInt64/uint64(time.Millisecond) {
 		return 0
 	}
-	return time.Duration(n) * time.Millisecond //nolint:gosec // it is no larger
+	return time.Duration(n) * time.Millisecond
 }

@@ -65,7 +65,7 @@ func (x *execSession) take(message *runnerv1.ExecRequest) {
 	}
 }
 
-func clamp(n uint32) uint16 { return uint16(min(n, math.MaxUint16)) } //nolint:gosec // it is no larger
+func clamp(n uint32) uint16 { return uint16(min(n, math.MaxUint16)) }
 
 func (x *execSession) update(change func()) {
 	x.mu.Lock()

@@ -125,6 +125,7 @@ func TestLogRequests(t *testing.T) {
 	target := workload.Target{ID: id, UID: "uid", Container: "main"}
 	f := newFakeStreams()
 	client, _ := serveStreams(t, f, 0)
+	//nolint:staticcheck // existing clients send what is deprecated
 	for name, c := range map[string]struct {
 		req  *runnerv1.StreamWorkloadLogsRequest
 		want workload.LogRequest

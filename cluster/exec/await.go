@@ -30,8 +30,7 @@ func (e *Executor) awaitRunning(ctx context.Context, target workload.Target) err
 	defer cancel()
 	var result error
 	waiting := "it waits for a node"
-	err := e.pods.Follow(ctx, target.ID, func(state *workload.State) bool {
-		done := false
+	err := e.pods.Follow(ctx, target.ID, func(state *workload.State) (done bool) {
 		done, waiting, result = runs(state, target)
 		return done
 	})

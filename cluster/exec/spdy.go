@@ -126,7 +126,7 @@ func (s *spdyConnection) pass(from channel, stream io.Reader) {
 	buffer := make([]byte, maxPiece)
 	for {
 		n, err := stream.Read(buffer)
-		if n > 0 && !(s.hand(piece{from: from, data: buffer[:n]}) && s.back()) {
+		if n > 0 && (!s.hand(piece{from: from, data: buffer[:n]}) || !s.back()) {
 			return
 		}
 		if errors.Is(err, io.EOF) {
