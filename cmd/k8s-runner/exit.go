@@ -38,7 +38,7 @@ func newExitCodes() *cobra.Command {
      still being deleted, the cluster does not admit the Pod, a container cannot
      be written
   6  no answer now: the runner or Kubernetes cannot be reached, a time-out, a
-     used-up quota; trying again later can help
+     used-up quota; trying again later can help. Or a stream ended before its time
 
 render and templates, but for its status, need no runner; they have 1 for every
 failure but a wrong command line, so also for an invalid request.
