@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
@@ -26,6 +28,16 @@ type Meter interface {
 	// Expect shows the methods that server has so far before anyone calls them.
 	Expect(server *grpc.Server)
 }
+
+const (
+	// pingEvery and pingTimeout find out that a silent caller is gone, whose commands
+	// would run on otherwise.
+	pingEvery   = 30 * time.Second
+	pingTimeout = 20 * time.Second
+	// pingsAllowed is how often callers may ping: gRPC's five minutes would end the
+	// session of one that pings to keep it.
+	pingsAllowed = 5 * time.Second
+)
 
 // NewGRPC returns a gRPC server for s and o with metrics, logging, recovery,
 // health and reflection. An answer or an error passes recovery, then
@@ -45,6 +57,8 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Ser
 	})
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(s.receives()),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(meter.Unary(),
 			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered), boundUnary),
 		grpc.ChainStreamInterceptor(meter.Stream(),

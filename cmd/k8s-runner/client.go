@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
@@ -24,6 +25,9 @@ const (
 	defaultAddress  = "127.0.0.1:50051"
 	addressVariable = "RUNNER_ADDRESS"
 	defaultTimeout  = 30 * time.Second
+	// pingEvery is when a silent stream is tried, to find out that the other side is
+	// gone.
+	pingEvery = time.Minute
 )
 
 // client is a connection to a runner.
@@ -51,6 +55,7 @@ func clientCommand(cmd *cobra.Command, run func(cmd *cobra.Command, c client, ar
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithUnaryInterceptor(unary(address, timeout)),
 			grpc.WithStreamInterceptor(streaming(address)),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery}),
 		)
 		if err != nil {
 			return fmt.Errorf("connecting to %s: %w", address, err)

@@ -75,7 +75,7 @@ func TestRename(t *testing.T) {
 
 // TestInterruptedStdin: a command that waits for standard input can be interrupted.
 func TestInterruptedStdin(t *testing.T) {
-	address, stop, err := newFakeRunner(false)
+	_, address, stop, err := newFakeRunner(false)
 	if err != nil {
 		t.Fatal(err)
 	}

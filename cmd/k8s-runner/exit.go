@@ -40,6 +40,14 @@ func newExitCodes() *cobra.Command {
   6  no answer now: the runner or Kubernetes cannot be reached, a time-out, a
      used-up quota; trying again later can help. Or a stream ended before its time
 
+exec, and run with --interactive, --tty or --rm, end with the exit code of the
+command in the container, and else with 2 or
+
+  124  --for or --idle ended the command
+  125  the command could not be run, or nobody knows how it ended
+  130  the command was interrupted
+  141  nobody reads what the command writes
+
 render and templates, but for its status, need no runner; they have 1 for every
 failure but a wrong command line, so also for an invalid request.
 
@@ -73,14 +81,21 @@ func usage(cmd *cobra.Command, err error) error {
 func report(err error) string {
 	var text strings.Builder
 	for _, e := range apart(err) {
+		if command := new(commandError); errors.As(e, &command) && command.err == nil {
+			continue
+		}
 		fmt.Fprintf(&text, "k8s-runner: %s\n", strings.TrimRight(e.Error(), "\n"))
 	}
 	return text.String()
 }
 
 // exitCode is the exit code for an error of a command. It reads the gRPC codes
-// that rpc/errors.go gave.
+// that rpc/errors.go gave. That of a command in a container goes before others.
 func exitCode(err error) int {
+	var command *commandError
+	if errors.As(err, &command) {
+		return command.code
+	}
 	all := apart(err)
 	code := exitCodeOfOne(all[0])
 	for _, e := range all[1:] {

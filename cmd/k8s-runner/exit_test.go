@@ -51,6 +51,12 @@ func TestExitCode(t *testing.T) {
 		{"Canceled", called(codes.Canceled, ""), exitError},
 		{"several alike", errors.Join(called(codes.NotFound, ""), workload.NoSuchWorkload("x")), exitNotFound},
 		{"several unlike", errors.Join(called(codes.NotFound, ""), plain), exitError},
+		{"a command's own", &commandError{code: 7}, 7},
+		{"a command's own goes before others", errors.Join(&commandError{code: 7}, plain), 7},
+		{"a command that was not run", ofCommand(called(codes.NotFound, "")), exitNotRun},
+		{"a command that was not waited for", ofCommand(fmt.Errorf("waiting: %w", context.Canceled)), exitInterrupted},
+		{"a command that nobody called", ofCommand(called(codes.Canceled, "")), exitInterrupted},
+		{"a mistake in a command's line", ofCommand(usage(&cobra.Command{Use: "x"}, plain)), exitUsage},
 		{"several, joined twice", errors.Join(errors.Join(called(codes.NotFound, ""), called(codes.NotFound, "")), nil), exitNotFound},
 	}
 	for _, test := range tests {
@@ -94,6 +100,10 @@ func TestReport(t *testing.T) {
 		{
 			"several", errors.Join(errors.New("a"), errors.New("b")),
 			[]string{"k8s-runner: a", "k8s-runner: b"},
+		},
+		{
+			"a command's own end, and more", errors.Join(&commandError{code: 7}, errors.New("b")),
+			[]string{"k8s-runner: b"},
 		},
 		{
 			"nobody there", called(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`),

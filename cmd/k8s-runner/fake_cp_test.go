@@ -58,13 +58,8 @@ func runHere(ctx context.Context, _ workload.Target, argv []string, stdin io.Rea
 	return files.Result{Code: int32(cmd.ProcessState.ExitCode()), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, err
 }
 
-// Exec runs the program on this machine; some images answer for it.
-func (f *fakeRunner) Exec(stream runnerv1.RunnerService_ExecServer) error {
-	first, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	start := first.GetStart()
+// execHere runs the program on this machine; some images answer for it.
+func (f *fakeRunner) execHere(stream runnerv1.RunnerService_ExecServer, start *runnerv1.ExecStartRequest) error {
 	image := f.image(start.GetTargetId())
 	if image == "" {
 		return stream.Send(&runnerv1.ExecResponse{Event: &runnerv1.ExecResponse_Error{Error: &runnerv1.ExecError{Code: "exec_start_failed", Message: "there is no workload"}}})
@@ -104,14 +99,14 @@ func (f *fakeRunner) Exec(stream runnerv1.RunnerService_ExecServer) error {
 		}
 	}()
 	_ = cmd.Wait() // its code says it
-	return stream.Send(exited(int32(cmd.ProcessState.ExitCode()), runnerv1.ExecExitReason_EXEC_EXIT_REASON_COMPLETED))
+	return stream.Send(exitOf(int32(cmd.ProcessState.ExitCode()), runnerv1.ExecExitReason_EXEC_EXIT_REASON_COMPLETED))
 }
 
 type writerFunc func([]byte) error
 
 func (f writerFunc) Write(p []byte) (int, error) { return len(p), f(p) }
 
-func exited(code int32, reason runnerv1.ExecExitReason) *runnerv1.ExecResponse {
+func exitOf(code int32, reason runnerv1.ExecExitReason) *runnerv1.ExecResponse {
 	return &runnerv1.ExecResponse{Event: &runnerv1.ExecResponse_Exit{Exit: &runnerv1.ExecExit{ExitCode: code, Reason: reason}}}
 }
 
@@ -124,11 +119,11 @@ func (f *fakeRunner) lie(stream runnerv1.RunnerService_ExecServer, image string,
 	case "breaks":
 		return status.Error(codes.Unavailable, "the node is gone")
 	case "times-out":
-		return stream.Send(exited(-1, runnerv1.ExecExitReason_EXEC_EXIT_REASON_TIMEOUT))
+		return stream.Send(exitOf(-1, runnerv1.ExecExitReason_EXEC_EXIT_REASON_TIMEOUT))
 	case "silent":
 		return nil
 	}
-	return stream.Send(exited(0, runnerv1.ExecExitReason_EXEC_EXIT_REASON_COMPLETED))
+	return stream.Send(exitOf(0, runnerv1.ExecExitReason_EXEC_EXIT_REASON_COMPLETED))
 }
 
 // hostile are archives that workloads send, by image.

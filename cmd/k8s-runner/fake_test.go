@@ -36,6 +36,8 @@ type fakeRunner struct {
 	workloads map[string]*fakeWorkload
 	// volumes are the keys of named volumes.
 	volumes map[string]string
+	// execs are all commands by their ids.
+	execs map[string]*fakeExec
 }
 
 type fakeWorkload struct {
@@ -43,15 +45,15 @@ type fakeWorkload struct {
 	inspects int
 }
 
-// newFakeRunner serves a fakeRunner on loopback and returns its address. An old
-// one has no OperatorService.
-func newFakeRunner(old bool) (address string, stop func(), err error) {
+// newFakeRunner serves a fakeRunner on loopback and returns it and its address. An
+// old one has no OperatorService.
+func newFakeRunner(old bool) (fake *fakeRunner, address string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return nil, "", nil, err
 	}
 	server := grpc.NewServer()
-	fake := &fakeRunner{workloads: map[string]*fakeWorkload{}, volumes: map[string]string{}}
+	fake = &fakeRunner{workloads: map[string]*fakeWorkload{}, volumes: map[string]string{}, execs: map[string]*fakeExec{}}
 	runnerv1.RegisterRunnerServiceServer(server, fake)
 	if !old {
 		k8srunnerv1.RegisterOperatorServiceServer(server, fake)
@@ -62,7 +64,7 @@ func newFakeRunner(old bool) (address string, stop func(), err error) {
 		server.Stop()
 		<-ended
 	}
-	return listener.Addr().String(), stop, nil
+	return fake, listener.Addr().String(), stop, nil
 }
 
 func (f *fakeRunner) StartWorkload(_ context.Context, req *runnerv1.StartWorkloadRequest) (*runnerv1.StartWorkloadResponse, error) {
@@ -266,6 +268,12 @@ func (f *fakeRunner) StreamEvents(req *runnerv1.StreamEventsRequest, stream grpc
 	}
 	<-stream.Context().Done()
 	return stream.Context().Err()
+}
+
+func (f *fakeRunner) has(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.workloads[id] != nil
 }
 
 func (f *fakeRunner) remove(id string) error {

@@ -25,6 +25,7 @@ a client of that service, for people and scripts.`,
 		Example: `  k8s-runner serve --kube-namespace workloads        # the service
   k8s-runner run busybox sh -c 'echo hi; sleep 60'   # a client of it
   k8s-runner ps
+  k8s-runner exec -it 4f1c sh
   k8s-runner stop 4f1c`,
 		SilenceUsage:               true,
 		SilenceErrors:              true,
@@ -40,7 +41,7 @@ a client of that service, for people and scripts.`,
 	)
 	serve := newServe()
 	serve.GroupID = groupService
-	root.AddCommand(serve, newRun(), newPs(), newInspect(), newLogs(), newEvents(), newStop(), newRm(), newVolumes(), newCp(), newRender(), newTemplates(), newCatalog(), newExitCodes())
+	root.AddCommand(serve, newRun(), newExec(), newPs(), newInspect(), newLogs(), newEvents(), newStop(), newRm(), newVolumes(), newCp(), newRender(), newTemplates(), newCatalog(), newExitCodes())
 	root.SetFlagErrorFunc(usage)
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.Args = usageArgs(cmd.Args)

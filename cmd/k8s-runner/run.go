@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -26,12 +24,13 @@ A volume that the file declares, of either kind, is mounted by its name. Folders
 of the machine cannot be mounted.
 
 --wait returns once the main container runs or has ended, and tells on stderr
-what it waits for. Ended with a failure means exit code 1.`
+what it waits for. Ended with a failure means exit code 1.
+` + attachedHelp
 
 func newRun() *cobra.Command {
 	var flags runFlags
-	var wait, quiet bool
-	var waitLimit time.Duration
+	var attached attachment
+	var wait waitFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] IMAGE [--] [CMD ARG...]",
 		Short: "Start a workload",
@@ -39,33 +38,38 @@ func newRun() *cobra.Command {
 		Example: `  k8s-runner run busybox sh -c 'echo hi; sleep 60'
   k8s-runner run --wait -e GREETING=hello -v work:/work -w /work busybox -- sleep 60
   k8s-runner run -f examples/hello.yaml -e GREETING='another one'
+  k8s-runner run --rm -it busybox sh
   id=$(k8s-runner run -q --wait busybox sleep 60)`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.add(cmd.Flags())
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the main container runs or has ended")
-	cmd.Flags().DurationVar(&waitLimit, "wait-timeout", 5*time.Minute, "longest time for --wait; 0: no limit")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the id, no progress")
+	attached.add(cmd.Flags())
+	wait.add(cmd.Flags())
 	cmd.Flags().SetInterspersed(false)
 	return clientCommand(cmd, func(cmd *cobra.Command, c client, _ []string) error {
+		if err := attached.check(cmd.InOrStdin(), flags.file); err != nil {
+			return usage(cmd, err)
+		}
 		req, err := readRequest(flags.file, cmd.InOrStdin())
+		if err != nil && attached.asked() {
+			return ofCommand(err)
+		}
 		if err != nil {
 			return err
 		}
 		if err := flags.apply(req, cmd.Flags()); err != nil {
 			return usage(cmd, err)
 		}
+		if attached.asked() {
+			return attached.run(cmd, c, req, wait)
+		}
 		started, err := c.StartWorkload(cmd.Context(), req)
 		if err != nil {
 			return fmt.Errorf("starting a workload: %w", err)
 		}
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), started.GetId()); err != nil || !wait {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), started.GetId()); err != nil || !wait.wanted {
 			return err
 		}
-		progress := cmd.ErrOrStderr()
-		if quiet {
-			progress = io.Discard
-		}
-		return c.wait(cmd.Context(), started.GetId(), waitLimit, progress)
+		return c.wait(cmd.Context(), started.GetId(), wait.limit, wait.told(cmd))
 	})
 }

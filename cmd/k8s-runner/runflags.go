@@ -108,20 +108,28 @@ func (f *runFlags) addEnv(main *runnerv1.ContainerSpec) error {
 	return nil
 }
 
-// addVariable adds NAME=VALUE, or NAME with its value from the environment, or
-// nothing if that has none. Of equal names the runner takes the last.
+// addVariable adds a variable. Of equal names the runner takes the last.
 func addVariable(main *runnerv1.ContainerSpec, text string) error {
+	variable, err := readVariable(text)
+	if variable != nil {
+		main.Env = append(main.Env, variable)
+	}
+	return err
+}
+
+// readVariable reads NAME=VALUE, or NAME with its value from the environment; if that
+// has none it returns nil.
+func readVariable(text string) (*runnerv1.EnvVar, error) {
 	name, value, whole := strings.Cut(text, "=")
 	if name == "" {
-		return errors.New("a variable has no name before its =")
+		return nil, errors.New("a variable has no name before its =")
 	}
 	if !whole {
 		if value, whole = os.LookupEnv(name); !whole {
-			return nil
+			return nil, nil //nolint:nilnil // it is left out
 		}
 	}
-	main.Env = append(main.Env, &runnerv1.EnvVar{Name: name, Value: value})
-	return nil
+	return &runnerv1.EnvVar{Name: name, Value: value}, nil
 }
 
 func (f *runFlags) addLabels(req *runnerv1.StartWorkloadRequest) error {

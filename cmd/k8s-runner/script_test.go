@@ -22,7 +22,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			for variable, old := range map[string]bool{addressVariable: false, "OLD": true} {
-				address, stop, err := newFakeRunner(old)
+				_, address, stop, err := newFakeRunner(old)
 				if err != nil {
 					return err
 				}

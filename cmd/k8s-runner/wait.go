@@ -2,15 +2,39 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
 
 // pollEvery is how often wait asks. The runner answers from memory.
 const pollEvery = 250 * time.Millisecond
+
+// waitFlags are the flags of run about waiting for the start.
+type waitFlags struct {
+	wanted, quiet bool
+	limit         time.Duration
+}
+
+func (w *waitFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&w.wanted, "wait", false, "wait until the main container runs or has ended")
+	flags.DurationVar(&w.limit, "wait-timeout", 5*time.Minute, "longest time for --wait, and for a start with -i, -t or --rm; 0: no limit")
+	flags.BoolVarP(&w.quiet, "quiet", "q", false, "print only the id, or what the command writes, and no progress")
+}
+
+// told is where progress goes.
+func (w *waitFlags) told(cmd *cobra.Command) io.Writer {
+	if w.quiet {
+		return io.Discard
+	}
+	return cmd.ErrOrStderr()
+}
 
 // wait returns once the main container of workload id runs or has ended, with
 // an error if it failed or if limit passed, unless that is 0. It writes a line
@@ -59,10 +83,12 @@ func stage(s summary) (line string, done bool) {
 	return "STARTING  " + s.waits(), false
 }
 
+var errFailed = errors.New("failed")
+
 // outcome is an error if the workload ended and failed.
 func outcome(s summary) error {
 	if !s.ended() || s.succeeded() {
 		return nil
 	}
-	return fmt.Errorf("workload %s failed: %s", s.GetId(), s.status())
+	return fmt.Errorf("workload %s %w: %s", s.GetId(), errFailed, s.status())
 }
