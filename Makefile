@@ -53,8 +53,8 @@ bench: cluster-up ## Measure speed, as a ratio to bare client-go where there is 
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME
-	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include=*_test.go archive catalog engine request render | sed 's/func //'); do \
-		package=$$(grep -rlE "^func $$target\(" --include=*_test.go archive catalog engine request render | xargs dirname); \
+	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include=*_test.go archive catalog cluster engine request render | sed 's/func //'); do \
+		package=$$(grep -rlE "^func $$target\(" --include=*_test.go archive catalog cluster engine request render | xargs dirname); \
 		echo "$$package $$target"; go test ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x; \
 	done
 

@@ -77,8 +77,21 @@ show "kubectl get pod workload-$id -o yaml   # only what the runner set"
 kube manifest "$namespace" "workload-$id"
 
 heading "Its strings reached the process byte for byte (the kubelet makes one \$ of two)"
-show "kubectl logs workload-$id -c main"
-kube logs "$namespace" "workload-$id"
+try k8s-runner logs "${id:0:6}"
+
+heading "A command in it, whose output goes into the log as well, while that is followed"
+show "k8s-runner logs -f --tail 1 ${id:0:6} &"
+k8s-runner logs -f --tail 1 "$id" &>"$work/followed" &
+follower=$!
+try k8s-runner exec --log -e WHO=you -w /work "${id:0:6}" -- sh -c 'echo "hello $WHO"; ls'
+show "cat followed   # what came meanwhile"
+within 20 grep -q "hello you" "$work/followed"
+cat "$work/followed"
+show "k8s-runner exec ${id:0:6} sh -c 'exit 42'"
+code=0
+k8s-runner exec "${id:0:6}" sh -c 'exit 42' || code=$?
+echo "(exit code $code)"
+((code == 42))
 
 heading "What runs, and all that is known of it (the beginning of an id is enough)"
 try k8s-runner ps -o wide
@@ -87,6 +100,7 @@ try k8s-runner inspect "${id:0:6}"
 heading "It is stopped, and gone"
 try k8s-runner stop "${id:0:6}"
 within 40 gone
+wait "$follower" || true # it ends with the workload
 try k8s-runner ps -a
 show "k8s-runner inspect $id"
 code=0

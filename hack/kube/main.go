@@ -25,8 +25,7 @@ import (
 
 const usage = `usage: kube create-namespace NAME    wait for the old one of the name to go, and for the new one to take Pods
        kube delete-namespace NAME    and wait until it is gone
-       kube manifest NAMESPACE POD   what the runner applied, as the API server has it on record
-       kube logs NAMESPACE POD       what the main container wrote`
+       kube manifest NAMESPACE POD   what the runner applied, as the API server has it on record`
 
 func main() {
 	output, err := run(context.Background(), os.Args[1:])
@@ -59,8 +58,6 @@ func run(ctx context.Context, args []string) (output []byte, err error) {
 		return nil, poll(ctx, func(ctx context.Context) (bool, error) { return deleteNamespace(ctx, api, args[1]) })
 	case command == "manifest" && len(args) == 3:
 		return manifest(ctx, api.Pods(args[1]), args[2])
-	case command == "logs" && len(args) == 3:
-		return api.Pods(args[1]).GetLogs(args[2], &corev1.PodLogOptions{Container: "main"}).DoRaw(ctx)
 	}
 	return nil, errors.New(usage)
 }
