@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,19 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// memory is the resident memory of the runner, in bytes.
-func (r *runner) memory(t testing.TB) int64 {
+// goroutines is how many the runner has.
+func (r *runner) goroutines(t testing.TB) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.process.Process.Pid))
+	_, text := r.get(t, "/metrics")
+	_, rest, _ := strings.Cut(text, "\ngo_goroutines ")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(line)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the metrics have no number of goroutines: %v", err)
 	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n << 10
+	return n
 }
 
 // TestExecMany: two hundred commands at once all have what they need, and leave
@@ -35,7 +32,8 @@ func TestExecMany(t *testing.T) {
 	r := startRunner(t, newNamespace(t))
 	id := r.sleeping(t)
 	r.run(t, script(id, "true"))
-	before := r.memory(t)
+	before, _ := r.usage(t)
+	few := r.goroutines(t)
 	begin := time.Now()
 	all := make([]*execution, many)
 	for i := range all {
@@ -44,7 +42,9 @@ func TestExecMany(t *testing.T) {
 	for _, x := range all {
 		x.awaitOutput(t, "ready")
 	}
-	t.Logf("%d run after %s, with %d KiB each", many, time.Since(begin).Round(time.Millisecond), (r.memory(t)-before)/many>>10)
+	busy, _ := r.usage(t)
+	t.Logf("%d run after %s, with %d KiB each (the binary looks for races, which takes most of it) and %d goroutines", many,
+		time.Since(begin).Round(time.Millisecond), (busy-before)/many, (r.goroutines(t)-few)/many)
 	var slowest time.Duration
 	for round := range 3 {
 		var group errgroup.Group
@@ -74,4 +74,10 @@ func TestExecMany(t *testing.T) {
 			t.Errorf("one ends with %v", exit)
 		}
 	}
+	eventually(t, 20*time.Second, "their goroutines are gone", func() error {
+		if n := r.goroutines(t); n > few+20 { // connections that the HTTP client keeps
+			return fmt.Errorf("there are %d, and %d before", n, few)
+		}
+		return nil
+	})
 }
