@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,6 +64,10 @@ func newProcess(address string, args ...string) *process {
 
 func (p *process) start(t *testing.T) *process {
 	t.Helper()
+	// A process inherits what is ignored, as under nohup, but not what is handled.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
