@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -92,12 +93,18 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 // wantExit waits for the end.
 func (p *process) wantExit(t *testing.T, code int, stderr string) {
 	t.Helper()
+	p.wantExitLike(t, code, "^"+regexp.QuoteMeta(stderr)+"$")
+}
+
+// wantExitLike wants a regular expression of stderr.
+func (p *process) wantExitLike(t *testing.T, code int, stderr string) {
+	t.Helper()
 	select {
 	case <-p.exited:
 	case <-time.After(30 * time.Second):
 		t.Fatalf("it does not end; stderr has %q", p.stderr.String())
 	}
-	if got := p.ProcessState.ExitCode(); got != code || p.stderr.String() != stderr {
+	if got := p.ProcessState.ExitCode(); got != code || !regexp.MustCompile(stderr).MatchString(p.stderr.String()) {
 		t.Errorf("it ended with %d and says %q; want %d and %q", got, p.stderr.String(), code, stderr)
 	}
 }
