@@ -7,8 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -112,15 +110,16 @@ func TestShutdown(t *testing.T) {
 	events := r.events(t, &runnerv1.StreamEventsRequest{})
 	events.awaits(t, "the Pod is scheduled", func(e kubeEvent) bool { return e.Reason == "Scheduled" })
 	begin := time.Now()
-	if err := r.process.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	r.stop(t)
+	for _, done := range []chan struct{}{logs.done, events.done} {
+		select {
+		case <-done:
+		case <-time.After(time.Second):
+			t.Fatal("a stream outlives the runner")
+		}
 	}
-	var all sync.WaitGroup
-	all.Go(func() { <-logs.done })
-	all.Go(func() { <-events.done })
-	all.Wait()
-	if took := time.Since(begin); took > 3*time.Second {
-		t.Errorf("the streams end after %v", took)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the end takes %v", took)
 	}
 	wantError(t, logs.err, codes.Unavailable, "SHUTTING_DOWN")
 	wantError(t, events.err, codes.Unavailable, "SHUTTING_DOWN")

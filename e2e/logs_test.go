@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,159 +19,14 @@ import (
 )
 
 // logCall is a StreamWorkloadLogs and what it has brought.
-type logCall struct {
-	mu    sync.Mutex
-	data  bytes.Buffer
-	times []time.Time
-	// err is that of the end, once done is closed.
-	err  error
-	done chan struct{}
-	stop context.CancelFunc
-}
-
 // logs calls StreamWorkloadLogs, and reads until its end in the background.
-func (r *runner) logs(t testing.TB, req *runnerv1.StreamWorkloadLogsRequest) *logCall {
-	t.Helper()
-	if req.GetContainerName() == "" {
-		req.ContainerName = "main"
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &logCall{done: make(chan struct{}), stop: cancel}
-	stream, err := r.StreamWorkloadLogs(ctx, req)
-	if err != nil {
-		t.Fatalf("StreamWorkloadLogs: %v", err)
-	}
-	go func() {
-		defer close(c.done)
-		defer cancel()
-		for {
-			answer, err := stream.Recv()
-			if err != nil {
-				c.err = err
-				return
-			}
-			c.mu.Lock()
-			c.data.Write(answer.GetChunk().GetData())
-			c.times = append(c.times, answer.GetChunk().GetTs().AsTime())
-			c.mu.Unlock()
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-c.done
-	})
-	return c
-}
-
-func (r *runner) follow(t testing.TB, id string) *logCall {
-	t.Helper()
-	return r.logs(t, &runnerv1.StreamWorkloadLogsRequest{WorkloadId: id, Follow: true})
-}
-
-func (c *logCall) text() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.data.String()
-}
-
 // wait waits for the end, and returns its code.
-func (c *logCall) wait(t testing.TB, limit time.Duration) codes.Code {
-	t.Helper()
-	select {
-	case <-c.done:
-	case <-time.After(limit):
-		t.Fatalf("the log has no end; %d bytes have come, the last ones %q", len(c.text()), last(c.text(), 200))
-	}
-	if c.err.Error() == "EOF" {
-		return codes.OK
-	}
-	return status.Code(c.err)
-}
-
-func last(s string, n int) string { return s[max(0, len(s)-n):] }
-
 // wantOK wants a log to end well with text.
-func (c *logCall) wantOK(t testing.TB, text string) {
-	t.Helper()
-	if code := c.wait(t, time.Minute); code != codes.OK {
-		t.Fatalf("the log ends with %v", c.err)
-	}
-	if got := c.text(); got != text {
-		t.Errorf("the log is %.300q (%d bytes) instead of %.300q (%d)", got, len(got), text, len(text))
-	}
-}
-
 // awaits waits until the log ends with text.
-func (c *logCall) awaits(t testing.TB, text string) {
-	t.Helper()
-	eventually(t, 30*time.Second, fmt.Sprintf("the log has %q", text), func() error {
-		if got := c.text(); !strings.HasSuffix(got, text) {
-			return fmt.Errorf("it has %q", last(got, 200))
-		}
-		return nil
-	})
-}
-
 // wantNumbered wants the lines 1..n, each once, in their order and in that of
 // their times.
-func (c *logCall) wantNumbered(t testing.TB, n int) {
-	t.Helper()
-	next := 1
-	for line := range strings.Lines(c.text()) {
-		number, _, _ := strings.Cut(line, " ")
-		if number != strconv.Itoa(next) || !strings.HasSuffix(line, ".\n") {
-			t.Fatalf("instead of line %d there is %.200q", next, line)
-		}
-		next++
-	}
-	if next != n+1 {
-		t.Fatalf("there are %d lines instead of %d", next-1, n)
-	}
-	if len(c.times) != n {
-		t.Errorf("%d lines come in %d chunks", n, len(c.times))
-	}
-	for i := 1; i < len(c.times); i++ {
-		if c.times[i].Before(c.times[i-1]) {
-			t.Fatalf("line %d has the time %v, the one before %v", i+1, c.times[i], c.times[i-1])
-		}
-	}
-	if spread := c.times[len(c.times)-1].Sub(c.times[0]); spread <= 0 || time.Since(c.times[0]) > time.Hour {
-		t.Errorf("the times are from %v on, for %v", c.times[0], spread)
-	}
-}
-
 // counts prints numbered lines, in bursts with a pause of a hundredth of a second.
-func counts(lines, burst int) *runnerv1.ContainerSpec {
-	return shell(fmt.Sprintf(`p=%s; i=0
-while [ $i -lt %d ]; do j=0
-while [ $j -lt %d ]; do i=$((i+1)); j=$((j+1)); echo $i $p .; done
-usleep 10000; done`, strings.Repeat("x", 60), lines, burst))
-}
-
 // rotations brings an item a moment after each rotation of a log, until ctx ends.
-func (r *runner) rotations(ctx context.Context, id string) <-chan int {
-	out := make(chan int)
-	beginning := int64(200)
-	go func() {
-		defer close(out)
-		number, head := -1, ""
-		for ctx.Err() == nil {
-			raw, err := suite.admin.CoreV1().Pods(r.namespace).GetLogs("workload-"+id, &corev1.PodLogOptions{Container: "main", LimitBytes: &beginning}).DoRaw(ctx)
-			line, _, whole := strings.Cut(string(raw), "\n")
-			if err == nil && whole && line != head {
-				if number, head = number+1, line; number > 0 {
-					select {
-					case out <- number:
-					case <-ctx.Done():
-					}
-				}
-			}
-			time.Sleep(200 * time.Millisecond)
-		}
-	}()
-	return out
-}
-
 // TestLogsThroughRotations: of 200,000 lines each comes once, in order, with its
 // own time, though the log is rotated, connections break and the API server is
 // away for a moment (C47). They do so after a rotation: what is written before one
@@ -393,16 +245,15 @@ func TestLogRange(t *testing.T) {
 	all.wait(t, time.Minute)
 	all.wantNumbered(t, 10)
 	middle := timestamppb.New(all.times[6])
-	//nolint:staticcheck // existing clients send what is deprecated
 	for name, c := range map[string]struct {
 		req  *runnerv1.StreamWorkloadLogsRequest
 		want string
 	}{
 		"tail":          {&runnerv1.StreamWorkloadLogsRequest{TailLines: 2}, "9 .\n10 .\n"},
-		"tail, as once": {&runnerv1.StreamWorkloadLogsRequest{Tail: 1}, "10 .\n"},
+		"tail, as once": {&runnerv1.StreamWorkloadLogsRequest{Tail: 1}, "10 .\n"}, //nolint:staticcheck // existing clients send it
 		"since":         {&runnerv1.StreamWorkloadLogsRequest{SinceTime: middle}, "7 .\n8 .\n9 .\n10 .\n"},
 		"both":          {&runnerv1.StreamWorkloadLogsRequest{SinceTime: middle, TailLines: 2}, "9 .\n10 .\n"},
-		"in the future": {&runnerv1.StreamWorkloadLogsRequest{Since: time.Now().Add(time.Hour).Unix()}, ""},
+		"in the future": {&runnerv1.StreamWorkloadLogsRequest{Since: time.Now().Add(time.Hour).Unix()}, ""}, //nolint:staticcheck // existing clients send it
 	} {
 		for _, follow := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s %v", name, follow), func(t *testing.T) {

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -82,7 +83,7 @@ func sendAll(stream runnerv1.RunnerService_ExecClient, stdin io.Reader) error {
 				return err
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -205,7 +206,7 @@ func BenchmarkLogs(b *testing.B) {
 		}
 		for {
 			chunk, err := stream.Recv()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return n, nil
 			}
 			if err != nil {
@@ -216,10 +217,10 @@ func BenchmarkLogs(b *testing.B) {
 	}
 	var size int64
 	eventually(b, 20*time.Second, "all is in the log", func() error {
-		if size, err = bare(); size < 710_000 {
-			return fmt.Errorf("there are %d bytes, %v", size, err)
+		if size, err = bare(); err == nil && size < 710_000 {
+			err = fmt.Errorf("there are %d bytes", size)
 		}
-		return nil
+		return err
 	})
 	for b.Loop() {
 		awaitIdle(b)

@@ -120,12 +120,13 @@ func TestLogs(t *testing.T) {
 }
 
 // TestLogRequests: the deprecated fields count where the new ones are unset.
+//
+//nolint:staticcheck // existing clients send them
 func TestLogRequests(t *testing.T) {
 	five, seven := int64(5), int64(7)
 	target := workload.Target{ID: id, UID: "uid", Container: "main"}
 	f := newFakeStreams()
 	client, _ := serveStreams(t, f, 0)
-	//nolint:staticcheck // existing clients send what is deprecated
 	for name, c := range map[string]struct {
 		req  *runnerv1.StreamWorkloadLogsRequest
 		want workload.LogRequest

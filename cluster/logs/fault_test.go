@@ -47,6 +47,24 @@ func TestOutage(t *testing.T) {
 	}
 }
 
+// TestAKubeletThatDies ends an answer as if the log had ended there.
+func TestAKubeletThatDies(t *testing.T) {
+	for name, change := range map[string]func(*call){"follow": func(*call) {}, "once": noFollow} {
+		t.Run(name, func(t *testing.T) {
+			onNode(t, func(t *testing.T, n *node) {
+				for _, line := range numbered(1, 20) {
+					n.write(line)
+				}
+				n.end()
+				n.set(func() { n.short = 10 })
+				c := n.follow(t, change)
+				c.wantEnd(t, "")
+				c.wantAll(t, 20)
+			})
+		})
+	}
+}
+
 // TestFlapping: it is the time without an answer that counts.
 func TestFlapping(t *testing.T) {
 	onNode(t, func(t *testing.T, n *node) {

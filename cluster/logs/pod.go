@@ -82,7 +82,7 @@ func deleted(target workload.Target) *workload.Error {
 	return workload.Errorf(workload.Unavailable, "workload_deleted", "the workload %s was deleted", target.ID).Retry(retryDeleted)
 }
 
-// lost says that lines are missing, which no new request can bring back.
+// lost says that lines are missing, or may be, which no new request brings back.
 func lost(target workload.Target, why string) *workload.Error {
-	return workload.Errorf(workload.Unavailable, "log_lines_lost", "lines of the log of %s are gone: %s", target.Container, why).Retry(retryDeleted)
+	return workload.Errorf(workload.Unavailable, "log_lines_lost", "lines of the log of %s may be missing: %s", target.Container, why).Retry(retryDeleted)
 }
