@@ -106,6 +106,28 @@ func TestInterruptRemoves(t *testing.T) {
 	}
 }
 
+// TestBrokenPipe: if nobody reads the output any more, the command is killed, and
+// --rm holds.
+func TestBrokenPipe(t *testing.T) {
+	fake, address, _ := serveFake(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProcess(address, "run", "--rm", "--id", otherID, "busybox", "flood")
+	p.Stdout = write
+	p.start(t)
+	write.Close()
+	if _, err := read.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	p.wantExit(t, exitBrokenPipe, "")
+	if x := fake.onlyExec(t); !x.exit.GetKilled() || fake.has(otherID) {
+		t.Errorf("the workload is still there, or the command: %v", x.exit)
+	}
+}
+
 // hasInspected is an error until somebody waits for workload id.
 func (f *fakeRunner) hasInspected(id string) error {
 	f.mu.Lock()

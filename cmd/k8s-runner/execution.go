@@ -13,9 +13,14 @@ import (
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
 
-// endLimit bounds the wait for a command that is being cancelled. A runner needs no
-// more than two seconds.
-const endLimit = 5 * time.Second
+const (
+	// endLimit bounds the wait for a command that is being cancelled. A runner needs no
+	// more than two seconds.
+	endLimit = 5 * time.Second
+	// sameInterrupt is how soon a second signal still belongs to the first: timeout(1)
+	// sends one to a process and another one to its group.
+	sameInterrupt = 300 * time.Millisecond
+)
 
 // execution is a command in a container, as its caller has it.
 type execution struct {
@@ -188,11 +193,19 @@ func (x *execution) fault() error {
 
 // obeyInterrupts cancels the command and, if asked again, leaves it.
 func (x *execution) obeyInterrupts(ctx context.Context, leave func()) {
-	for _, obey := range [...]func(){x.cancel, leave} {
+	var first time.Time
+	for {
 		select {
 		case <-x.interrupts:
-			obey()
 		case <-ctx.Done():
+			return
+		}
+		switch {
+		case first.IsZero():
+			first = time.Now()
+			x.cancel()
+		case time.Since(first) > sameInterrupt:
+			leave()
 			return
 		}
 	}

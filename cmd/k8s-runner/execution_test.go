@@ -41,7 +41,7 @@ func TestExecutionLeavesNothing(t *testing.T) {
 			t.Cleanup(func() { goleak.VerifyNone(t, others) }) // after the server's end
 			_, address, id := serveFake(t)
 			input, typed := io.Pipe()
-			got := fmt.Sprint(execute(address, id, input, full{}, strings.Fields(c.command)...))
+			got := fmt.Sprint(execute(address, id, input, &full{t: t}, strings.Fields(c.command)...))
 			if !strings.Contains(got, c.want) {
 				t.Errorf("the error is %s, not %s", got, c.want)
 			}
@@ -50,11 +50,17 @@ func TestExecutionLeavesNothing(t *testing.T) {
 	}
 }
 
-// full takes little at a time.
-type full struct{}
+// full takes nothing that is long, and wants to be left alone then.
+type full struct {
+	t    *testing.T
+	once bool
+}
 
-func (full) Write(data []byte) (int, error) {
-	if len(data) > 100 {
+func (f *full) Write(data []byte) (int, error) {
+	if f.once {
+		f.t.Error("it is written to again")
+	}
+	if f.once = len(data) > 100; f.once {
 		return 0, errors.New("no room")
 	}
 	return len(data), nil

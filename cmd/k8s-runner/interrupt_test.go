@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -23,6 +25,44 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestInterruptDoubled: a signal to a process and to its group is one.
+func TestInterruptDoubled(t *testing.T) {
+	for name, c := range map[string]struct {
+		after []time.Duration
+		left  bool
+	}{
+		"one":               {nil, false},
+		"one, doubled":      {[]time.Duration{time.Millisecond}, false},
+		"one, repeated":     {[]time.Duration{sameInterrupt / 2, sameInterrupt / 2}, false},
+		"two":               {[]time.Duration{sameInterrupt + 1}, true},
+		"one, doubled, two": {[]time.Duration{1, sameInterrupt}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, end := context.WithCancel(context.Background())
+				defer end()
+				interrupts := make(chan os.Signal, 2)
+				var cancelled, left int
+				x := &execution{interrupts: interrupts, cancel: func() { cancelled++ }}
+				go x.obeyInterrupts(ctx, func() { left++ })
+				interrupts <- os.Interrupt
+				synctest.Wait()
+				for _, after := range c.after {
+					if left > 0 {
+						t.Error("it is left too early")
+					}
+					time.Sleep(after)
+					interrupts <- os.Interrupt
+					synctest.Wait()
+				}
+				if cancelled != 1 || (left > 0) != c.left {
+					t.Errorf("it is cancelled %d times and left %d times", cancelled, left)
+				}
+			})
+		})
+	}
+}
+
 // TestInterruptTwice: the second signal leaves a command that does not end, and so
 // does time.
 func TestInterruptTwice(t *testing.T) {
@@ -35,8 +75,9 @@ func TestInterruptTwice(t *testing.T) {
 			p.signal(t, syscall.SIGINT)
 			eventually(t, fake.hasCancelled)
 			begin := time.Now()
-			if second {
-				p.signal(t, syscall.SIGINT)
+			for second && !p.hasExited() {
+				_ = p.Process.Signal(syscall.SIGINT)
+				time.Sleep(10 * time.Millisecond)
 			}
 			p.wantExit(t, exitInterrupted, "k8s-runner: interrupted; the command may still run\n")
 			if took := time.Since(begin); (took < endLimit/2) != second {
@@ -51,8 +92,12 @@ func TestInterruptEarly(t *testing.T) {
 	fake, address, id := serveFake(t)
 	p := newProcess(address, "exec", id, "hang").start(t)
 	eventually(t, fake.hasExecuted)
+	begin := time.Now()
 	p.signal(t, syscall.SIGINT)
 	p.wantExit(t, exitInterrupted, "k8s-runner: interrupted before the command began\n")
+	if took := time.Since(begin); took > endLimit/2 {
+		t.Errorf("it ended after %s", took)
+	}
 }
 
 // TestInterruptUnconnected: nor is a runner waited for that does not answer.

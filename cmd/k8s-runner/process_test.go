@@ -90,6 +90,15 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 	}
 }
 
+func (p *process) hasExited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // wantExit waits for the end.
 func (p *process) wantExit(t *testing.T, code int, stderr string) {
 	t.Helper()
