@@ -7,18 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc/codes"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
-
-// TestLater: an RPC that this version lacks says so.
-func TestLater(t *testing.T) {
-	r := startRunner(t, newNamespace(t))
-	_, err := r.CancelExecution(t.Context(), &runnerv1.CancelExecutionRequest{})
-	wantError(t, err, codes.Unimplemented, "RPC_UNIMPLEMENTED")
-}
 
 // TestReflection: a caller without the schema can ask for it.
 func TestReflection(t *testing.T) {
