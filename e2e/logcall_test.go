@@ -67,6 +67,13 @@ func (r *runner) follow(t testing.TB, id string) *logCall {
 	return r.logs(t, &runnerv1.StreamWorkloadLogsRequest{WorkloadId: id, Follow: true})
 }
 
+// lines is how many have come.
+func (c *logCall) lines() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.times)
+}
+
 func (c *logCall) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -54,6 +54,10 @@ func TestLogsThroughRotations(t *testing.T) {
 	var breaking sync.WaitGroup
 	breaking.Go(func() {
 		for rotated = range (&runner{namespace: ns.name}).rotations(ctx, id) {
+			// What the caller does not have yet may be in the file that was rotated.
+			for whole := calls[0].lines(); calls[1].lines() < whole && ctx.Err() == nil; {
+				time.Sleep(10 * time.Millisecond)
+			}
 			breaks.cut()
 			if rotated == 2 { // as an API server that starts anew
 				breaks.close()
