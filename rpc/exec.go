@@ -36,9 +36,11 @@ func (s *Server) Exec(stream runnerv1.RunnerService_ExecServer) error {
 	if err != nil {
 		return sendExecError(stream, err)
 	}
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
 	session := newExecSession(stream)
 	// The last Recv ends when the handler returns, so nobody can wait for it here.
-	go session.receive(ctx)
+	go session.receive(ctx, lost)
 	exit, err := s.executor.Run(ctx, command, session)
 	leave()
 	if err != nil {

@@ -41,7 +41,7 @@ func serveExec(t *testing.T, e *fakeExecutor) (client runnerv1.RunnerServiceClie
 		t.Fatal(err)
 	}
 	f := &fake{states: map[string]*workload.State{id: twoContainers()}}
-	conn, log, stop := connectTo(t, NewServer(Parts{Workloads: f, Executor: e}), NewOperator(), m.Calls)
+	conn, log, stop := connectTo(t, NewServer(Parts{Workloads: f, Executor: e, MaxArchive: maxArchive}), NewOperator(), m.Calls)
 	return runnerv1.NewRunnerServiceClient(conn), log, stop
 }
 
@@ -213,51 +213,6 @@ func TestExecExits(t *testing.T) {
 			t.Errorf("the cause (-want +got)\n%s", diff)
 		}
 		stop()
-	}
-}
-
-// TestExecConversation: what the caller sends comes to the command while it runs,
-// and a caller who goes ends it.
-func TestExecConversation(t *testing.T) {
-	ended := make(chan error, 1)
-	client, _, _ := serveExec(t, &fakeExecutor{run: func(ctx context.Context, _ *workload.Command, s workload.Session) (*workload.Exit, error) {
-		err := s.Started("x", time.Now())
-		for err == nil {
-			var data []byte
-			if data, err = s.Stdin(ctx); err == nil {
-				err = s.Output(workload.Stdout, data)
-			}
-		}
-		ended <- errors.Join(err, ctx.Err())
-		return &workload.Exit{Reason: workload.Cancelled}, nil
-	}})
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	stream, err := client.Exec(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, message := range []*runnerv1.ExecRequest{startOf(id), input("a", false)} {
-		if err := stream.Send(message); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, want := range []*runnerv1.ExecResponse{
-		{Event: &runnerv1.ExecResponse_Started{Started: &runnerv1.ExecStarted{ExecutionId: "x"}}},
-		{Event: &runnerv1.ExecResponse_Stdout{Stdout: &runnerv1.ExecOutput{Seq: 1, Data: []byte("a")}}},
-	} {
-		got, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(&runnerv1.ExecStarted{}, "started_at"),
-			protocmp.IgnoreFields(&runnerv1.ExecOutput{}, "ts")); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-	}
-	leave()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the command ended with %v", err)
 	}
 }
 

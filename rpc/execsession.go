@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"sync"
@@ -37,12 +38,18 @@ func newExecSession(stream runnerv1.RunnerService_ExecServer) *execSession {
 	return &execSession{stream: stream, changed: make(chan struct{})}
 }
 
-// receive takes the caller's messages until there are no more, or ctx ends.
-func (x *execSession) receive(ctx context.Context) {
+// receive takes the caller's messages until there are no more, or ctx ends. lost ends
+// ctx if the caller is gone, or sends what is not taken: the input is not at its end
+// then.
+func (x *execSession) receive(ctx context.Context, lost context.CancelCauseFunc) {
 	for {
 		message, err := x.stream.Recv()
-		if err != nil { // the caller has said all; if it is gone, ctx has ended as well
+		if errors.Is(err, io.EOF) {
 			x.update(func() { x.eof, x.over = true, true })
+			return
+		}
+		if err != nil {
+			lost(err)
 			return
 		}
 		x.update(func() { x.take(message) })

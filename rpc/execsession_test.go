@@ -20,8 +20,12 @@ type caller struct {
 	grpc.ServerStream
 	ctx      context.Context
 	requests chan *runnerv1.ExecRequest
-	session  *execSession
+	// broken is closed if the next message cannot be read.
+	broken  chan struct{}
+	session *execSession
 }
+
+var errBroken = errors.New("the message is too large")
 
 func (c *caller) Send(*runnerv1.ExecResponse) error { return nil }
 
@@ -32,6 +36,8 @@ func (c *caller) Recv() (*runnerv1.ExecRequest, error) {
 			return nil, io.EOF
 		}
 		return request, nil
+	case <-c.broken:
+		return nil, errBroken
 	case <-c.ctx.Done():
 		return nil, c.ctx.Err()
 	}
@@ -42,16 +48,16 @@ func (c *caller) Recv() (*runnerv1.ExecRequest, error) {
 func withCaller(t *testing.T, test func(t *testing.T, c *caller)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, end := context.WithCancel(context.Background())
-		c := &caller{ctx: ctx, requests: make(chan *runnerv1.ExecRequest)}
+		ctx, end := context.WithCancelCause(context.Background())
+		c := &caller{ctx: ctx, requests: make(chan *runnerv1.ExecRequest), broken: make(chan struct{})}
 		c.session = newExecSession(c)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			c.session.receive(ctx)
+			c.session.receive(ctx, end)
 		}()
 		test(t, c)
-		end()
+		end(nil)
 		<-ended
 	})
 }
@@ -225,6 +231,24 @@ func TestSessionBoundAtTheEnd(t *testing.T) {
 		c.requests <- resize(80, 24)
 		if got, err := c.session.Size(c.ctx); err != nil || got.Columns != 80 {
 			t.Errorf("the size is %v (%v)", got, err)
+		}
+	})
+}
+
+// TestSessionBreaks: a caller who is lost has not ended the input.
+func TestSessionBreaks(t *testing.T) {
+	withCaller(t, func(t *testing.T, c *caller) {
+		c.requests <- input("half", false)
+		close(c.broken)
+		synctest.Wait()
+		if data, err := c.session.Stdin(c.ctx); err != nil || string(data) != "half" {
+			t.Errorf("the input is %q (%v)", data, err)
+		}
+		if data, err := c.session.Stdin(c.ctx); !errors.Is(err, errBroken) {
+			t.Errorf("then comes %q (%v)", data, err)
+		}
+		if size, err := c.session.Size(c.ctx); !errors.Is(err, errBroken) {
+			t.Errorf("the size is %v (%v)", size, err)
 		}
 	})
 }
