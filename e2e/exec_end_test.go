@@ -163,8 +163,8 @@ func TestExecPodEnds(t *testing.T) {
 // where there are no WebSockets, all works without.
 func TestExecConnection(t *testing.T) {
 	ns := newNamespace(t)
-	proxy := newCutter(t, ns)
-	r := startRunner(t, ns)
+	proxy := newUpgrades(t)
+	r := startRunner(t, ns.through(t, proxy.server(), proxy.ca()))
 	id := r.sleeping(t)
 	if exit := r.run(t, script(id, "exit 3")).exit; exit.GetExitCode() != 3 || proxy.webSockets.Load() != 1 || proxy.spdy.Load() != 0 {
 		t.Errorf("exit %v over %d WebSockets and %d of SPDY", exit, proxy.webSockets.Load(), proxy.spdy.Load())

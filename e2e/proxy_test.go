@@ -33,11 +33,17 @@ type proxy struct {
 // newProxy returns a proxy that ends with the test.
 func newProxy(t testing.TB) *proxy {
 	t.Helper()
-	server, err := url.Parse(suite.config.Host)
+	return newProxyOf(t, suite.config.Host)
+}
+
+// newProxyOf stands before server, a URL.
+func newProxyOf(t testing.TB, server string) *proxy {
+	t.Helper()
+	at, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{address: "127.0.0.1:0", target: server.Host, conns: map[net.Conn]struct{}{}}
+	p := &proxy{address: "127.0.0.1:0", target: at.Host, conns: map[net.Conn]struct{}{}}
 	p.open(t)
 	t.Cleanup(func() {
 		p.close()
@@ -113,16 +119,12 @@ func (p *proxy) serve(client net.Conn) {
 	delete(p.conns, server)
 }
 
-// expirer is a proxy that answers the next watches of events with what the API
-// server says when it has forgotten a version.
-type expirer struct {
-	*httptest.Server
-	watches atomic.Int32
-	// inStream has it said in the watch, not instead of it.
-	inStream atomic.Bool
-}
+// reader is a proxy that reads the requests, and answers itself those that it wants.
+type reader struct{ *httptest.Server }
 
-func newExpirer(t testing.TB) *expirer {
+// newReader returns a reader that ends with the test. answer reports whether it has
+// answered.
+func newReader(t testing.TB, answer func(w http.ResponseWriter, r *http.Request) bool) *reader {
 	t.Helper()
 	target, err := url.Parse(suite.config.Host)
 	if err != nil {
@@ -135,33 +137,52 @@ func newExpirer(t testing.TB) *expirer {
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
 		FlushInterval: -1,
 	}
+	r := &reader{httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !answer(w, r) {
+			reverse.ServeHTTP(w, r)
+		}
+	}))}
+	t.Cleanup(func() {
+		r.CloseClientConnections()
+		r.Close()
+	})
+	return r
+}
+
+// ca is whose certificate it has.
+func (r *reader) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
+}
+
+// expirer is a proxy that answers the next watches of events with what the API
+// server says when it has forgotten a version.
+type expirer struct {
+	*reader
+	watches atomic.Int32
+	// inStream has it said in the watch, not instead of it.
+	inStream atomic.Bool
+}
+
+func newExpirer(t testing.TB) *expirer {
+	t.Helper()
 	e := &expirer{}
-	e.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	e.reader = newReader(t, func(w http.ResponseWriter, r *http.Request) bool {
 		watch := strings.HasSuffix(r.URL.Path, "/events") && r.URL.Query().Get("watch") != ""
 		if !watch || e.watches.Load() <= 0 {
-			reverse.ServeHTTP(w, r)
-			return
+			return false
 		}
 		e.watches.Add(-1)
 		const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`
 		w.Header().Set("Content-Type", "application/json")
 		if e.inStream.Load() {
 			_, _ = io.WriteString(w, `{"type":"ERROR","object":`+status+"}\n")
-			return
+			return true
 		}
 		w.WriteHeader(http.StatusGone)
 		_, _ = io.WriteString(w, status)
-	}))
-	t.Cleanup(func() {
-		e.CloseClientConnections()
-		e.Close()
+		return true
 	})
 	return e
-}
-
-// ca is whose certificate it has.
-func (e *expirer) ca() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw})
 }
 
 // expire has the next n watches answered so, and ends those that are there.
@@ -169,4 +190,32 @@ func (e *expirer) expire(n int32, inStream bool) {
 	e.inStream.Store(inStream)
 	e.watches.Store(n)
 	e.CloseClientConnections()
+}
+
+// upgrades is a proxy that counts the connections which are upgraded, by protocol,
+// can know no WebSockets, and can be cut.
+type upgrades struct {
+	*proxy
+	*reader
+	noWebSockets     atomic.Bool
+	webSockets, spdy atomic.Int32
+}
+
+func newUpgrades(t testing.TB) *upgrades {
+	t.Helper()
+	u := &upgrades{}
+	u.reader = newReader(t, func(w http.ResponseWriter, r *http.Request) bool {
+		switch upgrade := strings.ToLower(r.Header.Get("Upgrade")); {
+		case upgrade == "websocket" && u.noWebSockets.Load():
+			http.Error(w, "no WebSockets here", http.StatusBadRequest)
+			return true
+		case upgrade == "websocket":
+			u.webSockets.Add(1)
+		case strings.HasPrefix(upgrade, "spdy"):
+			u.spdy.Add(1)
+		}
+		return false
+	})
+	u.proxy = newProxyOf(t, u.URL)
+	return u
 }
