@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agynio/k8s-runner/cluster/again"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -68,6 +69,9 @@ func runs(state *workload.State, target workload.Target) (done bool, waiting str
 	}
 }
 
+// causePodEnds is told of a command that went with its container.
+const causePodEnds = "the workload was deleted, or its container ended"
+
 // watchPod ends a command whose Pod is deleted, or whose container ended. One that
 // began while the Pod was going lasts until it is gone.
 func (x *execution) watchPod(ctx context.Context) {
@@ -87,11 +91,7 @@ func (x *execution) watchPod(ctx context.Context) {
 	}
 	x.podEnds.Store(true)
 	// The status of the process may be on its way.
-	timer := time.NewTimer(statusLimit)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		x.end(&ending{reason: workload.RunnerError, cause: "the workload was deleted, or its container ended"})
-	case <-ctx.Done():
+	if again.Wait(ctx, statusLimit, nil) == nil {
+		x.end(&ending{reason: workload.RunnerError, cause: causePodEnds})
 	}
 }

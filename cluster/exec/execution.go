@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agynio/k8s-runner/cluster/again"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -104,7 +105,7 @@ func (x *execution) run(ctx context.Context) (*workload.Exit, error) {
 		return x.interrupted(endingOf(ctx, x.command), code), nil
 	}
 	var refused *refusal
-	if errors.As(err, &refused) && !x.hasBegun() {
+	if errors.As(err, &refused) && !isClosed(x.begun) {
 		return nil, notStarted(workload.FailedPrecondition, "%s", refused.message)
 	}
 	return x.finished(code, err), nil
@@ -131,7 +132,7 @@ func (x *execution) read(first []early) (int32, error) {
 			status = append(status, data...)
 			continue
 		}
-		if x.hasTold() {
+		if isClosed(x.told) {
 			left -= len(data)
 		}
 		if err == nil {
@@ -149,7 +150,7 @@ func (x *execution) read(first []early) (int32, error) {
 		switch {
 		case json.Valid(status):
 			return decodeStatus(status)
-		case x.hasTold():
+		case isClosed(x.told):
 			return x.code, nil
 		case errors.Is(err, io.EOF):
 			return 0, errNoStatus
@@ -162,7 +163,7 @@ func (x *execution) read(first []early) (int32, error) {
 // readOn reads a piece. Once it is known how the command ended, what children of it
 // keep open is waited for no longer than it is quiet.
 func (x *execution) readOn(known bool) (channel, []byte, error) {
-	if known || x.hasTold() {
+	if known || isClosed(x.told) {
 		timer := time.AfterFunc(drainLimit, x.conn.close)
 		defer timer.Stop()
 	}
@@ -179,22 +180,13 @@ func (x *execution) take(from channel, data []byte) error {
 		if err := x.pass(from, before); err != nil {
 			return err
 		}
-		if code, err := strconv.ParseUint(notice, 10, 8); err == nil && !x.hasTold() {
+		if code, err := strconv.ParseUint(notice, 10, 8); err == nil && !isClosed(x.told) {
 			x.code = int32(code)
 			close(x.told)
 		}
 		data = after
 	}
 	return nil
-}
-
-func (x *execution) hasTold() bool {
-	select {
-	case <-x.told:
-		return true
-	default:
-		return false
-	}
 }
 
 // begin tells the caller that the command runs, once.
@@ -208,9 +200,10 @@ func (x *execution) begin() error {
 	return x.saying
 }
 
-func (x *execution) hasBegun() bool {
+// isClosed reports whether what c stands for has happened.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-x.begun:
+	case <-c:
 		return true
 	default:
 		return false
@@ -249,21 +242,14 @@ func (x *execution) callerGone(err error) error {
 
 // interrupt ends the command before its process has ended by itself.
 func (x *execution) interrupt(ctx context.Context) {
+	cleanUp := context.WithoutCancel(ctx)
 	if why := endingOf(ctx, x.command); why.kill && !x.bare {
-		x.gone = x.executor.kill(context.WithoutCancel(ctx), x)
-		timer := time.NewTimer(statusLimit)
-		defer timer.Stop()
-		select {
-		case <-x.over:
-		case <-timer.C:
-		}
+		x.gone = x.executor.kill(cleanUp, x)
+		_ = again.Wait(cleanUp, statusLimit, x.over) // it has no end
 	}
 	x.conn.close()
-	timer := time.NewTimer(logLimit)
-	defer timer.Stop()
-	select {
-	case <-x.over:
-	case <-timer.C:
+	_ = again.Wait(cleanUp, logLimit, x.over) // as above
+	if !isClosed(x.over) {
 		x.logs.cut()
 	}
 }
@@ -274,7 +260,7 @@ func (x *execution) finished(code int32, err error) *workload.Exit {
 	case err != nil:
 		exit.Reason, exit.Code, exit.Cause = workload.RunnerError, -1, err.Error()
 	case code == killed && x.podEnds.Load():
-		exit.Reason, exit.Cause = workload.RunnerError, "the workload was deleted, or its container ended"
+		exit.Reason, exit.Cause = workload.RunnerError, causePodEnds
 	}
 	return exit
 }

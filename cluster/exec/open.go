@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/agynio/k8s-runner/cluster/again"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -184,11 +185,7 @@ func (e *Executor) connect(ctx context.Context, target workload.Target, argv []s
 		if !passing(err) || time.Now().After(limit) {
 			return nil, explain(err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if again.Wait(ctx, pause, nil) != nil {
 			return nil, explain(err)
 		}
 	}

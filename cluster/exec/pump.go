@@ -32,7 +32,7 @@ func (x *execution) passStdin(ctx context.Context) {
 	inLine := false
 	for {
 		data, err := x.session.Stdin(ctx)
-		if errors.Is(err, io.EOF) || x.hasTold() {
+		if errors.Is(err, io.EOF) || isClosed(x.told) {
 			x.endStdin(inLine)
 			return
 		}
@@ -57,7 +57,7 @@ func (x *execution) endStdin(inLine bool) {
 	switch {
 	case !x.command.TTY:
 		_ = x.conn.closeWrite()
-	case x.hasTold():
+	case isClosed(x.told):
 	case inLine:
 		_ = x.conn.write([]byte{endOfTransmission, endOfTransmission})
 	default:
