@@ -85,13 +85,13 @@ func sendExecError(stream runnerv1.RunnerService_ExecServer, err error) error {
 	}}})
 }
 
-// exitCauseTrailer says why a command ended, for people: the reason in the contract
-// is one of five.
-const exitCauseTrailer = "k8s-runner-exit-cause"
+// ExitCauseTrailer is where the trailer of Exec says why a command ended, for people:
+// the reason in the contract is one of five.
+const ExitCauseTrailer = "k8s-runner-exit-cause"
 
 func sendExit(stream runnerv1.RunnerService_ExecServer, exit *workload.Exit) error {
 	if exit.Cause != "" {
-		stream.SetTrailer(metadata.Pairs(exitCauseTrailer, printable(exit.Cause)))
+		stream.SetTrailer(metadata.Pairs(ExitCauseTrailer, printable(exit.Cause)))
 	}
 	return stream.Send(&runnerv1.ExecResponse{Event: &runnerv1.ExecResponse_Exit{Exit: &runnerv1.ExecExit{
 		ExecutionId: exit.ID, ExitCode: exit.Code, Killed: exit.Killed, Reason: exitReason(exit.Reason),

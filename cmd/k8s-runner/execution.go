@@ -11,6 +11,7 @@ import (
 	"time"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/rpc"
 )
 
 const (
@@ -121,7 +122,7 @@ func (x *execution) receive() (end ending) {
 	for {
 		event, err := x.stream.Recv()
 		if errors.Is(err, io.EOF) || err != nil && end.exit != nil {
-			end.cause = strings.Join(x.stream.Trailer().Get(exitCauseTrailer), " ")
+			end.cause = strings.Join(x.stream.Trailer().Get(rpc.ExitCauseTrailer), " ")
 			return end
 		}
 		if err != nil {

@@ -12,9 +12,6 @@ import (
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
 
-// exitCauseTrailer is where a runner says why a command ended (rpc/exec.go).
-const exitCauseTrailer = "k8s-runner-exit-cause"
-
 // outcome makes an error of how the call ended, nil if the command ended well.
 func (x *execution) outcome(end ending) error {
 	fault := x.fault()

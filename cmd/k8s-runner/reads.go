@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/agynio/k8s-runner/cluster"
 	"github.com/agynio/k8s-runner/cluster/events"
 	"github.com/agynio/k8s-runner/cluster/logs"
-	"github.com/agynio/k8s-runner/config"
 )
 
 // reads are the parts that read from the cluster.
@@ -22,24 +22,24 @@ type reads struct {
 	events *events.Events
 }
 
-func newReads(c config.Kube, typed kubernetes.Interface) (reads, error) {
-	pods, err := cluster.NewPods(typed, c.Namespace)
+func newReads(a *access, namespace string) (reads, error) {
+	pods, err := cluster.NewPods(a.reads, namespace)
 	if err != nil {
 		return reads{}, err
 	}
-	claims, err := cluster.NewClaims(typed, c.Namespace)
+	claims, err := cluster.NewClaims(a.reads, namespace)
 	if err != nil {
 		return reads{}, err
 	}
-	client, err := newStreamClient(c)
+	client, err := newStreamClient(a.config)
 	if err != nil {
 		return reads{}, err
 	}
 	core := client.CoreV1()
 	return reads{
 		pods: pods, claims: claims,
-		logs:   logs.New(core.Pods(c.Namespace), pods),
-		events: events.New(core.Events(c.Namespace), core.Pods(c.Namespace), pods),
+		logs:   logs.New(core.Pods(namespace), pods),
+		events: events.New(core.Events(namespace), core.Pods(namespace), pods),
 	}, nil
 }
 
@@ -47,17 +47,12 @@ func newReads(c config.Kube, typed kubernetes.Interface) (reads, error) {
 // of its own: one whose caller is slow then holds no other one up, and what waits
 // for him is bounded. What bounds the rate of the others does not touch them; the
 // number of streams is bounded.
-func newStreamClient(c config.Kube) (kubernetes.Interface, error) {
-	base, err := baseConfig(c)
-	if err != nil {
-		return nil, err
-	}
-	base.QPS = -1
-	base.ContentType = protobuf
-	base.AcceptContentTypes = protobuf + ",application/json"
-	base.NextProtos = []string{"http/1.1"}
-	base.Dial = dialStream
-	client, err := kubernetes.NewForConfig(base)
+func newStreamClient(base *rest.Config) (kubernetes.Interface, error) {
+	config := protobuf(base)
+	config.QPS = -1
+	config.NextProtos = []string{"http/1.1"}
+	config.Dial = dialStream
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for streams: %w", err)
 	}

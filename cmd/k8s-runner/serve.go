@@ -93,9 +93,6 @@ func newLog(c config.Log) (*logrus.Logger, error) {
 	return log, nil
 }
 
-// protobuf is how typed clients talk to the API server.
-const protobuf = "application/vnd.kubernetes.protobuf"
-
 // access is how the runner reaches the cluster.
 type access struct {
 	config *rest.Config
@@ -105,26 +102,6 @@ type access struct {
 }
 
 func newAccess(c config.Kube) (*access, error) {
-	base, err := baseConfig(c)
-	if err != nil {
-		return nil, err
-	}
-	reads := rest.CopyConfig(base)
-	reads.ContentType = protobuf
-	reads.AcceptContentTypes = protobuf + ",application/json"
-	typed, err := kubernetes.NewForConfig(reads)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for reads: %w", err)
-	}
-	writes, err := dynamic.NewForConfig(base)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for writes: %w", err)
-	}
-	return &access{config: base, reads: typed, writes: writes}, nil
-}
-
-// baseConfig is what all clients have in common.
-func baseConfig(c config.Kube) (*rest.Config, error) {
 	base, err := restConfig(c.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster (kube.kubeconfig): %w", err)
@@ -136,7 +113,23 @@ func baseConfig(c config.Kube) (*rest.Config, error) {
 	base.DisableCompression = true
 	// Warnings are other people's words about a request's content.
 	base.WarningHandler = rest.NoWarnings{}
-	return base, nil
+	reads, err := kubernetes.NewForConfig(protobuf(base))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for reads: %w", err)
+	}
+	writes, err := dynamic.NewForConfig(base)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for writes: %w", err)
+	}
+	return &access{config: base, reads: reads, writes: writes}, nil
+}
+
+// protobuf is base for a typed client, which reads less with it.
+func protobuf(base *rest.Config) *rest.Config {
+	config := rest.CopyConfig(base)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = config.ContentType + ",application/json"
+	return config
 }
 
 // restConfig reads path, or if that is empty what a Pod or kubectl would use.

@@ -59,7 +59,7 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	if s.operator, err = newStore(c, offered, access.reads, access.writes, s.writer, s.metrics.Templates, log); err != nil {
 		return nil, err
 	}
-	if s.reads, err = newReads(c.Kube, access.reads); err != nil {
+	if s.reads, err = newReads(access, c.Kube.Namespace); err != nil {
 		return nil, err
 	}
 	s.commands = exec.New(exec.Options{
@@ -144,18 +144,19 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	service := rpc.NewServer(rpc.Parts{
+	api := rpc.NewServer(rpc.Parts{
 		Renderer: s.operator, Applier: s.writer, Workloads: s.pods, Volumes: s.claims,
-		Executor: s.commands, Logs: s.logs, Events: s.events, StreamsPerWorkload: s.config.Streams.PerWorkload, Archives: newPutter(s.commands), MaxArchive: s.config.Archive.Bytes(),
+		Executor: s.commands, Logs: s.logs, Events: s.events, StreamsPerWorkload: s.config.Streams.PerWorkload,
+		Archives: newPutter(s.commands), MaxArchive: s.config.Archive.Bytes(),
 	})
-	server, healthy := rpc.NewGRPC(service, rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
+	server, healthy := rpc.NewGRPC(api, rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
 	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
-	return s.serveUntil(ctx, service, server, healthy, listener)
+	return s.serveUntil(ctx, api, server, healthy, listener)
 }
 
 // serveUntil serves until ctx ends; then it tells health checks, ends the streams,
 // and lets the other calls in flight finish within a bound.
-func (s *service) serveUntil(ctx context.Context, service *rpc.Server, server *grpc.Server, healthy *health.Server, listener net.Listener) error {
+func (s *service) serveUntil(ctx context.Context, api *rpc.Server, server *grpc.Server, healthy *health.Server, listener net.Listener) error {
 	healthy.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	s.ready.has(partCalls)
 	ended := make(chan struct{})
@@ -168,7 +169,7 @@ func (s *service) serveUntil(ctx context.Context, service *rpc.Server, server *g
 		}
 		s.ready.lacks(partCalls, "the service is stopping")
 		healthy.Shutdown()
-		service.EndStreams()
+		api.EndStreams()
 		force := time.AfterFunc(shutdownLimit, server.Stop)
 		defer force.Stop()
 		server.GracefulStop()
