@@ -24,6 +24,15 @@ const (
 	retryLater = time.Second
 )
 
+// Unsent is an error of the caller's side, after which there is no other attempt.
+type Unsent struct{ Err error }
+
+// Error returns that of Err.
+func (e Unsent) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e Unsent) Unwrap() error { return e.Err }
+
 // Attempt is how an attempt went.
 type Attempt struct {
 	// Err is why there has to be another one.

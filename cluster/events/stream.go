@@ -54,23 +54,18 @@ var (
 	errExpired = errors.New("the version has expired")
 )
 
-// sendError is an error of the caller's side.
-type sendError struct{ error }
-
-func (e sendError) Unwrap() error { return e.error }
-
 // all lists, and then watches, again and again.
 func (s *stream) all(ctx context.Context) error {
 	pauses := &again.Pauses{What: "read events"}
 	for {
 		s.answered, s.moved = false, false
 		err := s.round(ctx)
-		var unsent sendError
+		var unsent again.Unsent
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.As(err, &unsent):
-			return unsent.error
+			return unsent.Err
 		case err == nil:
 			continue
 		}
@@ -218,7 +213,7 @@ func (s *stream) pass(event *corev1.Event) error {
 		return err
 	}
 	if err := s.send(record); err != nil {
-		return sendError{err}
+		return again.Unsent{Err: err}
 	}
 	s.moved = true
 	return nil

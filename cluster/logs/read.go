@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/agynio/k8s-runner/cluster/again"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -125,7 +126,7 @@ func (s *stream) lostByTurn() error {
 func (s *stream) sendPiece(p piece, data []byte) error {
 	if len(data) > 0 {
 		if err := s.send(workload.LogPiece{Data: data, At: p.at}); err != nil {
-			return sendError{err}
+			return again.Unsent{Err: err}
 		}
 		s.moved = true
 	}

@@ -53,11 +53,6 @@ var (
 	errTurned = errors.New("the times of the lines go back")
 )
 
-// sendError is an error of the caller's side.
-type sendError struct{ error }
-
-func (e sendError) Unwrap() error { return e.error }
-
 // all reads the log, again and again if it must, until all of it is there.
 func (s *stream) all(ctx context.Context) error {
 	pauses := &again.Pauses{What: "read logs"}
@@ -65,7 +60,7 @@ func (s *stream) all(ctx context.Context) error {
 		s.answered, s.moved = false, false
 		done, err := s.round(ctx)
 		var domain *workload.Error
-		var unsent sendError
+		var unsent again.Unsent
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

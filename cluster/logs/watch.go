@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agynio/k8s-runner/cluster/again"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -31,12 +32,8 @@ func watch(ctx context.Context, cancel context.CancelCauseFunc, cache Cache, tar
 		if cache.Follow(ctx, target.ID, func(s *workload.State) bool { return w.see(s, target) }) != nil {
 			return // nobody reads any more
 		}
-		drain := time.NewTimer(drainLimit)
-		defer drain.Stop()
-		select {
-		case <-drain.C:
+		if again.Wait(ctx, drainLimit, nil) == nil {
 			cancel(deleted(target))
-		case <-ctx.Done():
 		}
 	}()
 	return w
