@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,8 +132,22 @@ func (x *execSession) Started(id string, at time.Time) error {
 	}}})
 }
 
+// maxOutput is the most that one message carries, in bytes. With what is around it,
+// it fits gRPC's buffers of 32 KiB: the next larger ones have 1 MiB, which is cleared
+// for each message.
+const maxOutput = 32<<10 - 64
+
 // Output implements workload.Session.
 func (x *execSession) Output(from workload.Stream, data []byte) error {
+	for piece := range slices.Chunk(data, maxOutput) {
+		if err := x.output(from, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *execSession) output(from workload.Stream, data []byte) error {
 	x.sent[from]++
 	output := &runnerv1.ExecOutput{Seq: x.sent[from], Data: data, Ts: timestamppb.Now()}
 	if from == workload.Stderr {

@@ -61,8 +61,8 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Ser
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(meter.Unary(),
 			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered), boundUnary),
-		grpc.ChainStreamInterceptor(meter.Stream(),
-			selector.StreamServerInterceptor(logging.StreamServerInterceptor(lines, options...), ours), translateStream, recovery.StreamServerInterceptor(recovered), boundStream),
+		grpc.ChainStreamInterceptor(beside(meter.Stream()),
+			selector.StreamServerInterceptor(beside(logging.StreamServerInterceptor(lines, options...)), ours), translateStream, recovery.StreamServerInterceptor(recovered), boundStream),
 	)
 	runnerv1.RegisterRunnerServiceServer(server, s)
 	k8srunnerv1.RegisterOperatorServiceServer(server, o)
@@ -71,6 +71,14 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Ser
 	healthv1.RegisterHealthServer(server, ready)
 	reflection.Register(server)
 	return server, ready
+}
+
+// beside has an interceptor see how a stream begins and ends, and not each of its
+// messages: to count the lines of a log costs as much as to send them.
+func beside(interceptor grpc.StreamServerInterceptor) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		return interceptor(srv, stream, info, func(srv any, _ grpc.ServerStream) error { return handler(srv, stream) })
+	}
 }
 
 func pairs(list []any) logrus.Fields {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 	"github.com/agynio/k8s-runner/workload"
@@ -33,10 +34,12 @@ func (s *Server) StreamWorkloadLogs(req *runnerv1.StreamWorkloadLogsRequest, str
 		return err
 	}
 	defer leave()
+	// One message for all: it is encoded before Send returns.
+	chunk := &runnerv1.LogChunk{Ts: &timestamppb.Timestamp{}}
+	message := &runnerv1.StreamWorkloadLogsResponse{Event: &runnerv1.StreamWorkloadLogsResponse_Chunk{Chunk: chunk}}
 	return s.logs.Stream(ctx, request, func(p workload.LogPiece) error {
-		return sent(stream.Send(&runnerv1.StreamWorkloadLogsResponse{Event: &runnerv1.StreamWorkloadLogsResponse_Chunk{
-			Chunk: &runnerv1.LogChunk{Data: p.Data, Ts: timestamp(p.At)},
-		}}))
+		chunk.Data, chunk.Ts.Seconds, chunk.Ts.Nanos = p.Data, p.At.Unix(), int32(p.At.Nanosecond()) //nolint:gosec // below 10^9
+		return sent(stream.Send(message))
 	})
 }
 

@@ -45,7 +45,9 @@ type execution struct {
 	// ended is closed when there is nothing left to kill.
 	ended chan struct{}
 
-	conn connection
+	// input is the first, if it was taken before the connection.
+	input *input
+	conn  connection
 	// bare is true for a command without a wrapper, which cannot be found again, and
 	// of which there are no notices.
 	bare    bool

@@ -31,7 +31,7 @@ func (e *Executor) openLog(ctx context.Context, c *workload.Command) (*logCopy, 
 		if stream == int(workload.Stderr) && (c.TTY || !c.Separate) {
 			break
 		}
-		conn, err := e.connect(ctx, c.Target, []string{shell, "-c", logScript, "sh", fd}, false)
+		conn, err := e.connect(ctx, process{target: c.Target, argv: []string{shell, "-c", logScript, "sh", fd}})
 		if err == nil {
 			l.conns[stream] = conn
 			err = awaitOpen(ctx, conn)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ func (x *execution) open(ctx context.Context) ([]early, error) {
 	var size *workload.Size
 	if x.command.TTY {
 		size = x.firstSize(ctx)
+	} else {
+		x.input = x.firstInput(ctx)
 	}
 	output, err := x.openWrapped(ctx, size)
 	if err == nil {
@@ -76,13 +79,49 @@ func (x *execution) firstSize(ctx context.Context) *workload.Size {
 	return &size
 }
 
+// input is a piece of standard input, or its end, that was taken from the session.
+type input struct {
+	data []byte
+	err  error
+}
+
+const (
+	// inputLimit bounds the wait for the first input, which says whether there is much.
+	inputLimit = 2 * time.Millisecond
+	// muchInput is the size, in bytes, of a first piece that more follow.
+	muchInput = 4 << 10
+)
+
+// firstInput is what the caller sent right after the start, nil if nothing.
+func (x *execution) firstInput(ctx context.Context) *input {
+	ctx, cancel := context.WithTimeout(ctx, inputLimit)
+	defer cancel()
+	data, err := x.session.Stdin(ctx)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	return &input{data, err}
+}
+
+func (x *execution) process(argv []string) process {
+	p := process{target: x.command.Target, argv: argv, tty: x.command.TTY}
+	switch first := x.input; {
+	case first == nil:
+	case first.err != nil:
+		p.input = none
+	case len(first.data) >= muchInput:
+		p.input = much
+	}
+	return p
+}
+
 // errNoShell: the image has not what the wrapper needs.
 var errNoShell = errors.New("the image has no shell")
 
 func (x *execution) openWrapped(ctx context.Context, size *workload.Size) ([]early, error) {
 	token := uuid.NewString()
 	x.notices, x.at = newNotices(token), time.Now()
-	conn, err := x.executor.connect(ctx, x.command.Target, wrapped(x.id, token, x.command, size), x.command.TTY)
+	conn, err := x.executor.connect(ctx, x.process(wrapped(x.id, token, x.command, size)))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +204,7 @@ func noSuchFile(message string) bool {
 // ends, or is not refused for a while.
 func (x *execution) openBare(ctx context.Context) error {
 	x.conn.close()
-	conn, err := x.executor.connect(ctx, x.command.Target, x.command.Argv, x.command.TTY)
+	conn, err := x.executor.connect(ctx, x.process(x.command.Argv))
 	if err != nil {
 		return err
 	}
@@ -175,10 +214,10 @@ func (x *execution) openBare(ctx context.Context) error {
 
 // connect connects to a new process. Where nothing can have begun it tries again,
 // for a while.
-func (e *Executor) connect(ctx context.Context, target workload.Target, argv []string, tty bool) (connection, error) {
+func (e *Executor) connect(ctx context.Context, p process) (connection, error) {
 	limit := time.Now().Add(startLimit)
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		conn, err := e.dialer.dial(ctx, target, argv, tty)
+		conn, err := e.dialer.dial(ctx, p)
 		if err == nil {
 			return conn, nil
 		}

@@ -17,6 +17,9 @@ const stuckAfter = 4 << 10
 // passStdin gives the process what the caller sends. A process that does not read
 // holds up only this. What comes after the command has ended is for nobody.
 func (x *execution) passStdin(ctx context.Context) {
+	if first := x.input; first != nil && first.err != nil {
+		return // it has none
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := make(chan struct{})
 	defer func() { <-stop }()
@@ -31,7 +34,7 @@ func (x *execution) passStdin(ctx context.Context) {
 	}()
 	inLine := false
 	for {
-		data, err := x.session.Stdin(ctx)
+		data, err := x.nextInput(ctx)
 		if errors.Is(err, io.EOF) || isClosed(x.told) {
 			x.endStdin(inLine)
 			return
@@ -46,6 +49,14 @@ func (x *execution) passStdin(ctx context.Context) {
 			return
 		}
 	}
+}
+
+func (x *execution) nextInput(ctx context.Context) ([]byte, error) {
+	if first := x.input; first != nil {
+		x.input = nil
+		return first.data, nil
+	}
+	return x.session.Stdin(ctx)
 }
 
 // endStdin ends the input of the process. That of a terminal ends with a character,

@@ -22,7 +22,11 @@ const simpleTail = 4 << 10
 // Simple runs argv with stdin, nil for none, and nothing around it. Its error means
 // that the command was not run, or that nobody knows how it ended.
 func (e *Executor) Simple(ctx context.Context, target workload.Target, argv []string, stdin io.Reader) (Result, error) {
-	conn, err := e.connect(ctx, target, argv, false)
+	p := process{target: target, argv: argv, input: none}
+	if stdin != nil {
+		p.input = much
+	}
+	conn, err := e.connect(ctx, p)
 	if err != nil {
 		return Result{}, err
 	}
@@ -47,7 +51,6 @@ func (e *Executor) Simple(ctx context.Context, target workload.Target, argv []st
 // which the process has not been given all.
 func feed(conn connection, stdin io.Reader) error {
 	if stdin == nil {
-		_ = conn.closeWrite() // if this fails the connection broke, which the reader sees
 		return nil
 	}
 	buffer := make([]byte, maxPiece)
@@ -58,7 +61,7 @@ func feed(conn connection, stdin io.Reader) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = conn.closeWrite() // as above
+			_ = conn.closeWrite() // if this fails the connection broke, which the reader sees
 			return nil
 		case err != nil:
 			conn.close() // the process must not take this for the end

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
@@ -25,14 +23,18 @@ type spdyConnection struct {
 	conn    httpstream.Connection
 	streams map[channel]httpstream.Stream
 	pieces  chan piece
-	// free gives the reader of pieces[i] its buffer back.
-	free    chan struct{}
+	// free has the buffers that nobody uses.
+	free    chan []byte
 	done    chan struct{}
 	once    sync.Once
 	readers sync.WaitGroup
-	// borrowed is true while the caller of read has a reader's buffer.
-	borrowed bool
+	// borrowed is the buffer of the piece that the caller of read has.
+	borrowed []byte
 }
+
+// buffers is how many pieces there are at a time: one for each stream that is read,
+// and some more, so that not each of them is waited for. They are made when needed.
+const buffers = 8
 
 type piece struct {
 	from channel
@@ -40,12 +42,12 @@ type piece struct {
 	err  error
 }
 
-func dialSPDY(ctx context.Context, config *rest.Config, where *url.URL, tty bool) (connection, error) {
-	upgrader, transport, err := spdyTransport(config)
+func (d *dialer) dialSPDY(ctx context.Context, p process) (connection, error) {
+	upgrader, transport, err := spdyTransport(d.config)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, where.String(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url(p), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +58,12 @@ func dialSPDY(ctx context.Context, config *rest.Config, where *url.URL, tty bool
 	}
 	s := &spdyConnection{
 		conn: conn, streams: map[channel]httpstream.Stream{},
-		pieces: make(chan piece), free: make(chan struct{}), done: make(chan struct{}),
+		pieces: make(chan piece, buffers), free: make(chan []byte, buffers), done: make(chan struct{}),
 	}
-	if err := s.open(tty); err != nil {
+	for range buffers {
+		s.free <- nil
+	}
+	if err := s.open(p); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -75,11 +80,9 @@ func dialSPDY(ctx context.Context, config *rest.Config, where *url.URL, tty bool
 	return s, nil
 }
 
-// spdyPing keeps proxies from ending a silent connection. client-go's five seconds are
-// too often: a ping that comes when the kubelet has closed, while output is still on
-// its way, makes the API server drop it.
-const spdyPing = time.Minute
-
+// spdyTransport has no pings, as client-go has every five seconds: one that comes when the
+// kubelet has closed, while output is still on its way, makes the API server drop it.
+// TCP's own keep a silent connection.
 func spdyTransport(config *rest.Config) (*httpstreamspdy.SpdyRoundTripper, http.RoundTripper, error) {
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -89,7 +92,7 @@ func spdyTransport(config *rest.Config) (*httpstreamspdy.SpdyRoundTripper, http.
 	if config.Proxy != nil {
 		proxy = config.Proxy
 	}
-	upgrader, err := httpstreamspdy.NewRoundTripperWithConfig(httpstreamspdy.RoundTripperConfig{TLS: tls, Proxier: proxy, PingPeriod: spdyPing})
+	upgrader, err := httpstreamspdy.NewRoundTripperWithConfig(httpstreamspdy.RoundTripperConfig{TLS: tls, Proxier: proxy})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,18 +101,21 @@ func spdyTransport(config *rest.Config) (*httpstreamspdy.SpdyRoundTripper, http.
 }
 
 // open makes the streams; the server waits for all of them.
-func (s *spdyConnection) open(tty bool) error {
+func (s *spdyConnection) open(p process) error {
 	kinds := []struct {
 		channel channel
 		name    string
 	}{
 		{channelStatus, corev1.StreamTypeError},
-		{channelStdin, corev1.StreamTypeStdin},
 		{channelStdout, corev1.StreamTypeStdout},
 		{channelStderr, corev1.StreamTypeStderr},
+		{channelStdin, corev1.StreamTypeStdin},
 	}
-	if tty {
-		kinds[3].channel, kinds[3].name = channelResize, corev1.StreamTypeResize
+	if p.tty {
+		kinds[2].channel, kinds[2].name = channelResize, corev1.StreamTypeResize
+	}
+	if p.input == none {
+		kinds = kinds[:3]
 	}
 	for _, kind := range kinds {
 		stream, err := s.conn.CreateStream(http.Header{corev1.StreamType: {kind.name}})
@@ -123,10 +129,20 @@ func (s *spdyConnection) open(tty bool) error {
 
 // pass hands on what comes from a stream, and why it ended if that was no end.
 func (s *spdyConnection) pass(from channel, stream io.Reader) {
-	buffer := make([]byte, maxPiece)
 	for {
+		var buffer []byte
+		select {
+		case buffer = <-s.free:
+		case <-s.done:
+			return
+		}
+		if buffer == nil {
+			buffer = make([]byte, maxPiece)
+		}
 		n, err := stream.Read(buffer)
-		if n > 0 && (!s.hand(piece{from: from, data: buffer[:n]}) || !s.back()) {
+		if n == 0 {
+			s.free <- buffer
+		} else if !s.hand(piece{from: from, data: buffer[:n]}) {
 			return
 		}
 		if errors.Is(err, io.EOF) {
@@ -148,28 +164,18 @@ func (s *spdyConnection) hand(p piece) bool {
 	}
 }
 
-func (s *spdyConnection) back() bool {
-	select {
-	case <-s.free:
-		return true
-	case <-s.done:
-		return false
-	}
-}
-
 func (s *spdyConnection) read() (channel, []byte, error) {
-	if s.borrowed {
-		s.borrowed = false
-		select {
-		case s.free <- struct{}{}:
-		case <-s.done:
-		}
+	if s.borrowed != nil {
+		s.free <- s.borrowed
+		s.borrowed = nil
 	}
 	next, ok := <-s.pieces
 	if !ok {
 		return 0, nil, io.EOF
 	}
-	s.borrowed = next.err == nil
+	if next.data != nil {
+		s.borrowed = next.data[:cap(next.data)]
+	}
 	return next.from, next.data, next.err
 }
 

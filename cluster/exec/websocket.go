@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
 	gorilla "github.com/gorilla/websocket"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport/websocket"
 
 	"github.com/agynio/k8s-runner/workload"
@@ -40,12 +38,12 @@ type webSocket struct {
 	buffer  []byte
 }
 
-func dialWebSocket(ctx context.Context, config *rest.Config, where *url.URL) (connection, error) {
-	transport, holder, err := websocket.RoundTripperFor(config)
+func (d *dialer) dialWebSocket(ctx context.Context, p process) (connection, error) {
+	transport, holder, err := websocket.RoundTripperFor(d.config)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url(p), http.NoBody)
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,9 @@ const markVariable = "K8S_RUNNER_EXEC"
 const shell = "/bin/sh"
 
 // wrapScript runs a command: $1 is a token, $2 the directory, $3 and $4 the
-// terminal's rows and columns, empty without one, and then come variables and the
-// command. It says, in notices, that the command begins, or why it cannot, and with
-// which code it ended.
+// terminal's rows and columns, empty without one, $5 the command's mark, and then
+// comes the command, or env, variables and the command. It says, in notices, that the
+// command begins, or why it cannot, and with which code it ended.
 //
 // The code is told twice, in a notice and as the script's own. containerd reports no
 // status before all input is taken (internal/cri/io/exec_io.go), so the script takes
@@ -31,13 +31,14 @@ command -v env >/dev/null && command -v cat >/dev/null || { say noenv; exit 126;
 [ -z "$3" ] || stty rows "$3" cols "$4" 2>/dev/null
 k8s_runner_rows=$3
 say begins
-shift 4
+export ` + markVariable + `="$5"
+shift 5
 trap : INT QUIT
 exec 7>&2 2>/dev/null
-(exec env "$@" 2>&RUN 7>&-)
+(exec "$@" 2>&ERRORS 7>&-)
 set -- "$?"
 say "$1"
-[ "$k8s_runner_rows" ] || cat >/dev/null
+[ "$k8s_runner_rows" ] || ! read -r k8s_runner_rows || cat >/dev/null
 exit "$1"`
 
 // wrapped is the command under its wrapper. What is not kept apart is made one
@@ -51,15 +52,26 @@ func wrapped(id, token string, c *workload.Command, size *workload.Size) []strin
 	if size != nil {
 		rows, columns = strconv.Itoa(int(size.Rows)), strconv.Itoa(int(size.Columns))
 	}
-	script := strings.Replace(wrapScript, "RUN", errorsTo, 1)
-	argv := []string{shell, "-c", script, "sh", token, c.Dir, rows, columns, markVariable + "=" + id}
+	script := strings.Replace(wrapScript, "ERRORS", errorsTo, 1)
+	argv := []string{shell, "-c", script, "sh", token, c.Dir, rows, columns, id}
+	return append(append(argv, throughEnv(id, c)...), c.Argv...)
+}
+
+// throughEnv is what comes before a command for which a shell's exec is not enough.
+// Where it is, env would cost as much as all the rest of the wrapper.
+func throughEnv(id string, c *workload.Command) []string {
+	program := c.Argv[0]
+	if len(c.Env) == 0 && !strings.HasPrefix(program, "-") { // exec would take it for an option
+		return nil
+	}
+	argv := []string{"env", markVariable + "=" + id} // the first variable ends env's own options
 	for _, v := range c.Env {
 		argv = append(argv, v.Name+"="+v.Value)
 	}
-	if strings.Contains(c.Argv[0], "=") { // env would take it for a variable
+	if strings.Contains(program, "=") { // env would take it for a variable
 		argv = append(argv, shell, "-c", `exec "$0" "$@"`)
 	}
-	return append(argv, c.Argv...)
+	return argv
 }
 
 // Notices of the wrapper beside the exit code.

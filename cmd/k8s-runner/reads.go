@@ -59,9 +59,10 @@ func newStreamClient(base *rest.Config) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// streamBuffer bounds what the system takes in for a caller who is slow; by
-// default it would be megabytes.
-const streamBuffer = 256 << 10
+// streamBuffer bounds what the system takes in for a caller who is slow, in bytes; by
+// default it can be many times that. Much less slows logs down, as measured: the
+// kubelet then stops and goes on again and again.
+const streamBuffer = 4 << 20
 
 // dialStream connects so that a connection that is dead, without an end that
 // anybody sent, is known to be so within half a minute.
