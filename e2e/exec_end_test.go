@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -189,6 +191,29 @@ func TestExecConnection(t *testing.T) {
 		t.Run("terminal", func(t *testing.T) { testTerminal(t, r, id) })
 		t.Run("unread input", func(t *testing.T) { testUnread(t, r, id) })
 	})
+	proxy.noWebSockets.Store(false)
+	data := bytes.Repeat([]byte("0123456789abcde\n"), 64<<10)
+	pour := func() {
+		x := r.execute(t, script(id, "wc -c"))
+		x.stdin(t, data)
+		x.send(t, &runnerv1.ExecRequest{Msg: &runnerv1.ExecRequest_Stdin{Stdin: &runnerv1.ExecStdin{Eof: true}}})
+		if exit := x.end(t); exit.GetExitCode() != 0 || strings.TrimSpace(x.stdout.String()) != strconv.Itoa(len(data)) {
+			t.Errorf("it counts %q, exit %v", x.stdout.String(), exit)
+		}
+	}
+	// SPDY is for input that comes at once, which on a busy machine it does not.
+	before := proxy.spdy.Load()
+	eventually(t, time.Minute, "much input goes over SPDY", func() error {
+		if pour(); proxy.spdy.Load() == before {
+			return errors.New("it went over WebSockets")
+		}
+		return nil
+	})
+	proxy.noSPDY.Store(true)
+	before = proxy.webSockets.Load()
+	if pour(); proxy.webSockets.Load() == before {
+		t.Error("without SPDY, it did not go over WebSockets")
+	}
 }
 
 // TestExecShutdown: a runner that ends tells its callers, at once.

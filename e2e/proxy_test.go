@@ -193,12 +193,12 @@ func (e *expirer) expire(n int32, inStream bool) {
 }
 
 // upgrades is a proxy that counts the connections which are upgraded, by protocol,
-// can know no WebSockets, and can be cut.
+// can know the one or the other not, and can be cut.
 type upgrades struct {
 	*proxy
 	*reader
-	noWebSockets     atomic.Bool
-	webSockets, spdy atomic.Int32
+	noWebSockets, noSPDY atomic.Bool
+	webSockets, spdy     atomic.Int32
 }
 
 func newUpgrades(t testing.TB) *upgrades {
@@ -208,6 +208,9 @@ func newUpgrades(t testing.TB) *upgrades {
 		switch upgrade := strings.ToLower(r.Header.Get("Upgrade")); {
 		case upgrade == "websocket" && u.noWebSockets.Load():
 			http.Error(w, "no WebSockets here", http.StatusBadRequest)
+			return true
+		case strings.HasPrefix(upgrade, "spdy") && u.noSPDY.Load():
+			http.Error(w, "no SPDY here", http.StatusBadRequest)
 			return true
 		case upgrade == "websocket":
 			u.webSockets.Add(1)

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -237,5 +238,29 @@ func TestCancelExecution(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"x", "by force", "y", "gently", "", "gently"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestExecLargeOutput: a large piece comes in several that gRPC's buffers hold, each
+// counted, and nothing of it is lost.
+func TestExecLargeOutput(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), 3*maxOutput/16)
+	client, _, _ := serveExec(t, &fakeExecutor{run: func(_ context.Context, _ *workload.Command, s workload.Session) (*workload.Exit, error) {
+		return &workload.Exit{Reason: workload.Completed}, errors.Join(s.Started("x", time.Now()), s.Output(workload.Stdout, data))
+	}})
+	var got []byte
+	var seq uint64
+	for _, event := range exec(t, client, startOf(id)).events {
+		output := event.GetStdout()
+		if output == nil {
+			continue
+		}
+		if seq++; output.GetSeq() != seq || proto.Size(event) > 32<<10 {
+			t.Errorf("piece %d has seq %d and %d bytes", seq, output.GetSeq(), proto.Size(event))
+		}
+		got = append(got, output.GetData()...)
+	}
+	if !bytes.Equal(got, data) || seq < 3 {
+		t.Errorf("%d bytes of %d come, in %d pieces", len(got), len(data), seq)
 	}
 }

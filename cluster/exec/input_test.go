@@ -1,0 +1,56 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/agynio/k8s-runner/workload"
+)
+
+// caller sends one piece of input, or its end, or nothing.
+type caller struct {
+	workload.Session
+	sends *input
+}
+
+func (c caller) Stdin(ctx context.Context) ([]byte, error) {
+	if c.sends == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return c.sends.data, c.sends.err
+}
+
+// TestFirstInput: what comes first says how much there will be, and none of it is
+// lost.
+func TestFirstInput(t *testing.T) {
+	line, block := []byte("a line\n"), bytes.Repeat([]byte("x"), muchInput)
+	for name, c := range map[string]struct {
+		sends *input
+		want  amount
+	}{
+		"nothing": {nil, some},
+		"a line":  {&input{data: line}, some},
+		"a block": {&input{data: block}, much},
+		"an end":  {&input{err: io.EOF}, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := &execution{command: &workload.Command{}, session: caller{sends: c.sends}}
+				x.input = x.firstInput(t.Context())
+				if got := x.process([]string{"cat"}); got.input != c.want {
+					t.Errorf("the amount is %d instead of %d", got.input, c.want)
+				}
+				if c.sends == nil || c.want == none {
+					return
+				}
+				if data, err := x.nextInput(t.Context()); err != nil || !bytes.Equal(data, c.sends.data) {
+					t.Errorf("it reads %d bytes, %v", len(data), err)
+				}
+			})
+		})
+	}
+}
