@@ -35,10 +35,14 @@ func (s *Server) StreamWorkloadLogs(req *runnerv1.StreamWorkloadLogsRequest, str
 	}
 	defer leave()
 	// One message for all: it is encoded before Send returns.
-	chunk := &runnerv1.LogChunk{Ts: &timestamppb.Timestamp{}}
+	at, chunk := &timestamppb.Timestamp{}, &runnerv1.LogChunk{}
 	message := &runnerv1.StreamWorkloadLogsResponse{Event: &runnerv1.StreamWorkloadLogsResponse_Chunk{Chunk: chunk}}
 	return s.logs.Stream(ctx, request, func(p workload.LogPiece) error {
-		chunk.Data, chunk.Ts.Seconds, chunk.Ts.Nanos = p.Data, p.At.Unix(), int32(p.At.Nanosecond()) //nolint:gosec // below 10^9
+		chunk.Data, chunk.Ts = p.Data, nil
+		if !p.At.IsZero() {
+			at.Seconds, at.Nanos = p.At.Unix(), int32(p.At.Nanosecond()) //nolint:gosec // below 10^9
+			chunk.Ts = at
+		}
 		return sent(stream.Send(message))
 	})
 }
