@@ -237,8 +237,12 @@ func BenchmarkLogs(b *testing.B) {
 	}
 	eventually(b, 20*time.Second, "all is in the log", func() error {
 		for name, read := range ways {
-			if n, err := read(); err != nil || n != size {
-				return fmt.Errorf("%s reads %d bytes: %v", name, n, err)
+			n, err := read()
+			if err != nil {
+				return err
+			}
+			if n != size {
+				return fmt.Errorf("%s reads %d bytes", name, n)
 			}
 		}
 		return nil
