@@ -61,7 +61,7 @@ func TestExecCommandLine(t *testing.T) {
 		"input":       {"in\n", []string{"exec", "-i", id, "cat"}, 0, "in\n", ""},
 		"no input":    {"in\n", []string{"exec", id, "cat"}, 0, "", ""},
 		"environment": {"", []string{"exec", "-e", "A=b c", "-w", "/tmp", "-c", "main", id, "sh", "-c", `pwd; echo "$A"`}, 0, "/tmp\nb c\n", ""},
-		"not there":   {"", []string{"exec", id, "no-such-command"}, 127, "", "env: can't execute 'no-such-command': No such file or directory\n"},
+		"not there":   {"", []string{"exec", id, "no-such-command"}, 127, "", "sh: exec: line 11: no-such-command: not found\n"},
 		"time-out": {
 			"", []string{"exec", "--for", "500ms", "--kill", id, "sleep", "1000"}, 124, "",
 			"k8s-runner: the command did not end within 500ms (--for); its processes were killed\n",
@@ -137,7 +137,7 @@ func testShell(t *testing.T, r *runner) {
 	}
 	await("# ")
 	for _, step := range []struct{ keys, shown string }{
-		{"stty size\r", "43 132\r\n"}, {"sleep 1000\r", "sleep 1000\r\n"}, {"\x03", "^C"}, {"echo $?\r", "130\r\n"},
+		{"stty size\r", "43 132\r\n"}, {"sh -c 'echo now; sleep 1000'\r", "now\r\n"}, {"\x03", "^C"}, {"echo $?\r", "130\r\n"},
 	} {
 		if _, err := io.WriteString(person, step.keys); err != nil {
 			t.Fatal(err)

@@ -150,15 +150,12 @@ usleep 10000; done`, strings.Repeat("x", 60), lines, burst))
 
 func (r *runner) rotations(ctx context.Context, id string) <-chan int {
 	out := make(chan int)
-	beginning := int64(200)
 	go func() {
 		defer close(out)
-		number, head := -1, ""
+		number, head := -1, 0
 		for ctx.Err() == nil {
-			raw, err := suite.admin.CoreV1().Pods(r.namespace).GetLogs("workload-"+id, &corev1.PodLogOptions{Container: "main", LimitBytes: &beginning}).DoRaw(ctx)
-			line, _, whole := strings.Cut(string(raw), "\n")
-			if err == nil && whole && line != head {
-				if number, head = number+1, line; number > 0 {
+			if first := r.firstLine(ctx, id); first > head {
+				if number, head = number+1, first; number > 0 {
 					select {
 					case out <- number:
 					case <-ctx.Done():
@@ -169,4 +166,16 @@ func (r *runner) rotations(ctx context.Context, id string) <-chan int {
 		}
 	}()
 	return out
+}
+
+// firstLine is the number of the first line in the newest file of a log, 0 if nobody
+// can tell.
+func (r *runner) firstLine(ctx context.Context, id string) (number int) {
+	beginning := int64(200)
+	opts := &corev1.PodLogOptions{Container: "main", LimitBytes: &beginning}
+	raw, err := suite.admin.CoreV1().Pods(r.namespace).GetLogs("workload-"+id, opts).DoRaw(ctx)
+	if err == nil {
+		_, _ = fmt.Sscan(string(raw), &number)
+	}
+	return number
 }

@@ -36,7 +36,7 @@ func TestLogsThroughRotations(t *testing.T) {
 	ns := newNamespace(t)
 	breaks, anyTime := newProxy(t), newProxy(t)
 	req := sleeper()
-	req.Main = counts(lines, 100)
+	req.Main = counts(lines, 50)
 	id := req.GetWorkloadId()
 	var calls []*logCall
 	for i, through := range []*namespace{
@@ -50,16 +50,23 @@ func TestLogsThroughRotations(t *testing.T) {
 		calls = append(calls, r.follow(t, id))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	rotated := 0
+	rotated, broken := 0, 0
 	var breaking sync.WaitGroup
 	breaking.Go(func() {
-		for rotated = range (&runner{namespace: ns.name}).rotations(ctx, id) {
-			// What the caller does not have yet may be in the file that was rotated.
-			for whole := calls[0].lines(); calls[1].lines() < whole && ctx.Err() == nil; {
-				time.Sleep(10 * time.Millisecond)
+		node := &runner{namespace: ns.name}
+		for rotated = range node.rotations(ctx, id) {
+			// What the caller does not have yet may be in the file that was rotated. On a
+			// busy machine it comes too late: the next rotation is near.
+			has, late := false, time.Now().Add(time.Second)
+			for !has && time.Now().Before(late) && ctx.Err() == nil {
+				first := node.firstLine(ctx, id)
+				has = first > 0 && calls[1].lines() >= first
+			}
+			if !has {
+				continue
 			}
 			breaks.cut()
-			if rotated == 2 { // as an API server that starts anew
+			if broken++; broken == 2 { // as an API server that starts anew
 				breaks.close()
 				time.Sleep(500 * time.Millisecond)
 				breaks.open(t)
@@ -86,9 +93,9 @@ func TestLogsThroughRotations(t *testing.T) {
 	}
 	cancel()
 	breaking.Wait()
-	t.Logf("the log was rotated %d times; the connections that broke at any time had %d lines, and %v", rotated, len(calls[2].times), calls[2].err)
-	if rotated < 3 {
-		t.Error("that is not often; devcluster/config/kubelet.yaml has small files")
+	t.Logf("the log was rotated %d times, and connections broke after %d of them; those that broke at any time had %d lines, and %v", rotated, broken, len(calls[2].times), calls[2].err)
+	if rotated < 3 || broken < 2 {
+		t.Error("that is not often; devcluster/config/kubelet.yaml has small files, and the machine must not be too busy")
 	}
 }
 

@@ -24,7 +24,8 @@ func (n *node) client(t *testing.T) *Logs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(client.CoreV1().Pods("workloads"), n)
+	pods := client.CoreV1().Pods("workloads")
+	return New(pods, pods, n)
 }
 
 type call struct {

@@ -19,14 +19,15 @@ type Cache interface {
 
 // Logs reads the logs of one namespace.
 type Logs struct {
-	pods  clientv1.PodInterface
-	cache Cache
+	followed, read clientv1.PodInterface
+	cache          Cache
 }
 
-// New returns the logs of pods. A stream holds a connection of theirs for as
-// long as it lasts, so that their client should limit no rate.
-func New(pods clientv1.PodInterface, cache Cache) *Logs {
-	return &Logs{pods: pods, cache: cache}
+// New returns the logs of Pods; those that are followed come through another client
+// than those that are read once. A stream holds a connection of theirs for as long as
+// it lasts, so that their clients should limit no rate.
+func New(followed, read clientv1.PodInterface, cache Cache) *Logs {
+	return &Logs{followed: followed, read: read, cache: cache}
 }
 
 // Stream sends a container's log until it ends or, if it is followed, as long as
@@ -39,6 +40,6 @@ func (l *Logs) Stream(ctx context.Context, req *workload.LogRequest, send func(w
 	watching := watch(ctx, cancel, l.cache, req.Target)
 	defer watching.wait()
 	defer cancel(nil)
-	s := &stream{pods: l.pods, watch: watching, req: req, send: send, memory: newMemory()}
+	s := &stream{followed: l.followed, once: l.read, watch: watching, req: req, send: send, memory: newMemory()}
 	return s.all(ctx)
 }

@@ -35,7 +35,7 @@ type view struct {
 func (s *stream) look(ctx context.Context) (view, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	pod, err := s.pods.Get(ctx, workload.PodName(s.req.Target.ID), metav1.GetOptions{})
+	pod, err := s.once.Get(ctx, workload.PodName(s.req.Target.ID), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && string(pod.UID) != s.req.Target.UID:
 		return view{}, deleted(s.req.Target)

@@ -146,7 +146,11 @@ func (s *stream) sendPiece(p piece, data []byte) error {
 func (s *stream) request(ctx context.Context, opts *corev1.PodLogOptions) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(answerLimit, cancel)
-	body, err := s.pods.GetLogs(workload.PodName(s.req.Target.ID), opts).MaxRetries(0).Stream(ctx)
+	pods := s.once
+	if opts.Follow {
+		pods = s.followed
+	}
+	body, err := pods.GetLogs(workload.PodName(s.req.Target.ID), opts).MaxRetries(0).Stream(ctx)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("asking for the log: %w", err)

@@ -16,7 +16,8 @@ import (
 
 // stream is one call of Stream.
 type stream struct {
-	pods  clientv1.PodInterface
+	followed, once clientv1.PodInterface
+
 	watch *watcher
 	req   *workload.LogRequest
 	send  func(workload.LogPiece) error

@@ -31,27 +31,44 @@ func newReads(a *access, namespace string) (reads, error) {
 	if err != nil {
 		return reads{}, err
 	}
-	client, err := newStreamClient(a.config)
+	following, err := newStreamClient(a.config, followBuffer)
 	if err != nil {
 		return reads{}, err
 	}
-	core := client.CoreV1()
+	reading, err := newStreamClient(a.config, readBuffer)
+	if err != nil {
+		return reads{}, err
+	}
+	core := following.CoreV1()
 	return reads{
 		pods: pods, claims: claims,
-		logs:   logs.New(core.Pods(namespace), pods),
+		logs:   logs.New(core.Pods(namespace), reading.CoreV1().Pods(namespace), pods),
 		events: events.New(core.Events(namespace), core.Pods(namespace), pods),
 	}, nil
 }
+
+// What bounds, in bytes, what the system takes in of a stream for a caller who is
+// slow; by default it can be many times that.
+const (
+	// followBuffer is small: what is in it when a connection breaks is lost, and the
+	// kubelet reads no log again that was rotated since.
+	followBuffer = 256 << 10
+	// readBuffer is as large as a log often is. With much less the kubelet stops and
+	// goes on again and again, which is slower, as measured.
+	readBuffer = 4 << 20
+)
 
 // newStreamClient returns a client for answers that last. Each has a connection
 // of its own: one whose caller is slow then holds no other one up, and what waits
 // for him is bounded. What bounds the rate of the others does not touch them; the
 // number of streams is bounded.
-func newStreamClient(base *rest.Config) (kubernetes.Interface, error) {
+func newStreamClient(base *rest.Config, buffer int) (kubernetes.Interface, error) {
 	config := protobuf(base)
 	config.QPS = -1
 	config.NextProtos = []string{"http/1.1"}
-	config.Dial = dialStream
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return dialStream(ctx, network, address, buffer)
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for streams: %w", err)
@@ -59,14 +76,9 @@ func newStreamClient(base *rest.Config) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// streamBuffer bounds what the system takes in for a caller who is slow, in bytes; by
-// default it can be many times that. Much less slows logs down, as measured: the
-// kubelet then stops and goes on again and again.
-const streamBuffer = 4 << 20
-
 // dialStream connects so that a connection that is dead, without an end that
 // anybody sent, is known to be so within half a minute.
-func dialStream(ctx context.Context, network, address string) (net.Conn, error) {
+func dialStream(ctx context.Context, network, address string, buffer int) (net.Conn, error) {
 	dialer := &net.Dialer{
 		Timeout:         10 * time.Second,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
@@ -76,7 +88,7 @@ func dialStream(ctx context.Context, network, address string) (net.Conn, error) 
 		return nil, err
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetReadBuffer(streamBuffer) // without it, all works too
+		_ = tcp.SetReadBuffer(buffer) // without it, all works too
 	}
 	return conn, nil
 }
