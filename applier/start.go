@@ -211,7 +211,11 @@ func (a *Applier) undo(ctx context.Context, pod *unstructured.Unstructured) {
 		if !apierrors.IsConflict(err) {
 			return // gone; or the gate keeps it from running, and a retry completes it
 		}
-		if pod, err = a.pods.Get(ctx, pod.GetName(), metav1.GetOptions{}); err != nil || pod.GetUID() != uid || !gated(pod) {
+		name := pod.GetName()
+		pod, err = retry(ctx, unavailable, func() (*unstructured.Unstructured, error) {
+			return a.pods.Get(ctx, name, metav1.GetOptions{})
+		})
+		if err != nil || pod.GetUID() != uid || !gated(pod) {
 			return
 		}
 	}

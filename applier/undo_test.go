@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -64,6 +65,35 @@ func TestStartUndoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStartUndoesThroughFaults: the Pod was touched meanwhile, and the API server
+// cannot tell at once what it is now.
+func TestStartUndoesThroughFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, s := newServer(aClaim(foreign))
+		fails, deletes := 1, 0
+		s.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if fails--; fails >= 0 {
+				return true, nil, apierrors.NewServiceUnavailable("now")
+			}
+			return false, nil, nil
+		})
+		s.before = func(write string) error {
+			if write != "delete pods" {
+				return nil
+			}
+			if deletes++; deletes == 1 {
+				return apierrors.NewConflict(podsResource(), podName, errors.New("precondition"))
+			}
+			return nil
+		}
+		_, err := start(t.Context(), a)
+		wantVerdict(t, err, verdict{workload.FailedPrecondition, "claim_not_ours", 0})
+		if s.named(t, "pods", podName) != nil || fails >= 0 {
+			t.Error("the Pod stays, or nothing failed")
+		}
+	})
 }
 
 // TestStartUndoesForACallerWhoLeft, and never a claim.
