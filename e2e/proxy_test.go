@@ -126,17 +126,7 @@ type reader struct{ *httptest.Server }
 // answered.
 func newReader(t testing.TB, answer func(w http.ResponseWriter, r *http.Request) bool) *reader {
 	t.Helper()
-	target, err := url.Parse(suite.config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(suite.config.CAData)
-	reverse := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
-		FlushInterval: -1,
-	}
+	reverse := newReverse(t)
 	r := &reader{httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !answer(w, r) {
 			reverse.ServeHTTP(w, r)
@@ -147,6 +137,22 @@ func newReader(t testing.TB, answer func(w http.ResponseWriter, r *http.Request)
 		r.Close()
 	})
 	return r
+}
+
+// newReverse passes requests on to the API server.
+func newReverse(t testing.TB) *httputil.ReverseProxy {
+	t.Helper()
+	target, err := url.Parse(suite.config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(suite.config.CAData)
+	return &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 64},
+		FlushInterval: -1,
+	}
 }
 
 // ca is whose certificate it has.

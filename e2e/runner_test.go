@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -66,7 +67,9 @@ func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	go func() { r.exited <- r.process.Wait() }()
 	t.Cleanup(func() { r.stop(t) })
 
-	conn, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	// By default a connection that is refused is tried again after a second.
+	soon := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, MaxDelay: 20 * time.Millisecond}, MinConnectTimeout: 5 * time.Second}
+	conn, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(soon))
 	if err != nil {
 		t.Fatalf("dialling the runner: %v", err)
 	}
