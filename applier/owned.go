@@ -61,6 +61,9 @@ func (a *Applier) ensure(ctx context.Context, client dynamic.ResourceInterface, 
 	// A patch that changes nothing reads it, and needs no permission to read
 	// Secrets.
 	there, lookErr := client.Patch(ctx, object.GetName(), types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	if apierrors.IsAlreadyExists(err) && apierrors.IsForbidden(lookErr) {
+		return lookErr // for good, which the other is not
+	}
 	if lookErr != nil {
 		return err
 	}

@@ -109,6 +109,8 @@ func (a *Applier) createOrFind(ctx context.Context, pod *unstructured.Unstructur
 		return there, true, nil
 	case apierrors.IsAlreadyExists(err) && apierrors.IsNotFound(getErr):
 		return nil, false, errReplaced
+	case apierrors.IsAlreadyExists(err) && apierrors.IsForbidden(getErr):
+		return nil, false, getErr
 	}
 	return nil, false, err
 }

@@ -150,16 +150,7 @@ func rate(b *testing.B, callers, times int, work func(context.Context) error) fl
 // renderer returns a function that makes the very Pod that the runner would.
 func renderer(b *testing.B, namespace string) func(*runnerv1.StartWorkloadRequest) (*unstructured.Unstructured, error) {
 	b.Helper()
-	files, err := templates.Shipped()
-	if err != nil {
-		b.Fatal(err)
-	}
-	settings := config.Default()
-	settings.Kube.Namespace = namespace
-	e, err := engine.New(engine.Options{Templates: files, Catalog: &catalog.Catalog{}, Config: settings})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := newEngine(b, namespace, false)
 	return func(req *runnerv1.StartWorkloadRequest) (*unstructured.Unstructured, error) {
 		_, manifests, err := e.Render(req)
 		if err != nil {
@@ -167,6 +158,22 @@ func renderer(b *testing.B, namespace string) func(*runnerv1.StartWorkloadReques
 		}
 		return manifests.Pod, nil
 	}
+}
+
+// newEngine renders as a runner without a catalog does.
+func newEngine(t testing.TB, namespace string, policy bool) *engine.Engine {
+	t.Helper()
+	files, err := templates.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := config.Default()
+	settings.Kube.Namespace, settings.NetworkPolicy.Enabled = namespace, policy
+	e, err := engine.New(engine.Options{Templates: files, Catalog: &catalog.Catalog{}, Config: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // bareClients are client-go as it comes, without its throttle, under the

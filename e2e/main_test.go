@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,6 +29,8 @@ var suite struct {
 	admin  kubernetes.Interface
 	config *rest.Config
 	binary string
+	// rules are those of the runner's Role.
+	rules []rbacv1.PolicyRule
 }
 
 func TestMain(m *testing.M) {
@@ -56,6 +59,9 @@ func run(m *testing.M) (int, error) {
 		return 1, fmt.Errorf("making a client: %w", err)
 	}
 	suite.config = config
+	if suite.rules, err = readRules(); err != nil {
+		return 1, err
+	}
 	dir, err := os.MkdirTemp("", "k8s-runner-e2e-")
 	if err != nil {
 		return 1, fmt.Errorf("making a folder: %w", err)

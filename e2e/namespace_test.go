@@ -32,26 +32,15 @@ type namespace struct {
 
 const accountName = "k8s-runner"
 
-// rules are the permissions that the runner needs; docs/configuration.md says
-// what each is for.
-var rules = []rbacv1.PolicyRule{
-	rule("", "pods", "get", "list", "watch", "create", "patch", "delete"),
-	rule("", "pods/exec", "create", "get"),
-	rule("", "pods/log", "get"),
-	rule("", "persistentvolumeclaims", "get", "list", "watch", "create", "delete"),
-	rule("", "secrets", "create", "patch"),
-	rule("networking.k8s.io", "networkpolicies", "create", "patch"),
-	rule("", "configmaps", "list", "watch"),
-	rule("", "events", "create", "list", "watch"),
-}
-
-func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
-}
-
 // newNamespace makes a namespace that is deleted when the test ends. Its Role has
-// more than the rules where a test says so.
+// more than the runner's where a test says so.
 func newNamespace(t testing.TB, more ...rbacv1.PolicyRule) *namespace {
+	t.Helper()
+	return newNamespaceWith(t, slices.Concat(suite.rules, more))
+}
+
+// newNamespaceWith makes one with another Role.
+func newNamespaceWith(t testing.TB, rules []rbacv1.PolicyRule) *namespace {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -64,7 +53,7 @@ func newNamespace(t testing.TB, more ...rbacv1.PolicyRule) *namespace {
 	name := made.Name
 	t.Cleanup(func() { removeNamespace(t, name) })
 	ns := &namespace{name: name, account: "system:serviceaccount:" + name + ":" + accountName}
-	token, err := ns.grant(ctx, slices.Concat(rules, more))
+	token, err := ns.grant(ctx, rules)
 	if err != nil {
 		t.Fatalf("making the service account: %v", err)
 	}

@@ -56,6 +56,23 @@ type runner struct {
 // not stop cleanly.
 func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	t.Helper()
+	r := launchRunner(t, ns, flags...)
+	eventually(t, 30*time.Second, "the runner is healthy", func() error {
+		answer, err := healthv1.NewHealthClient(r.conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, r.log)
+		}
+		if answer.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+			return fmt.Errorf("health is %s", answer.GetStatus())
+		}
+		return nil
+	})
+	return r
+}
+
+// launchRunner is startRunner without the wait.
+func launchRunner(t testing.TB, ns *namespace, flags ...string) *runner {
+	t.Helper()
 	r := &runner{namespace: ns.name, account: ns.account, address: freeAddress(t), log: &syncBuffer{}, exited: make(chan error, 1)}
 	args := []string{"serve", "--kube-namespace", ns.name, "--kube-kubeconfig", ns.kubeconfig, "--grpc-address", r.address, "--metrics-address", "127.0.0.1:0"}
 	r.process = exec.Command(suite.binary, append(args, flags...)...)
@@ -75,16 +92,6 @@ func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	}
 	r.conn, r.RunnerServiceClient = conn, runnerv1.NewRunnerServiceClient(conn)
 	t.Cleanup(func() { conn.Close() })
-	eventually(t, 30*time.Second, "the runner is healthy", func() error {
-		answer, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
-		if err != nil {
-			return fmt.Errorf("%w\n%s", err, r.log)
-		}
-		if answer.GetStatus() != healthv1.HealthCheckResponse_SERVING {
-			return fmt.Errorf("health is %s", answer.GetStatus())
-		}
-		return nil
-	})
 	return r
 }
 

@@ -178,7 +178,7 @@ func TestRemoveWithVolumes(t *testing.T) {
 		t.Errorf("claims after a failure (-want +got):\n%s", diff)
 	}
 	r.pod(t, id)
-	allow(t, ns, rules[0])
+	allow(t, ns, suite.rules[0])
 	eventually(t, 30*time.Second, "the removal succeeds", remove)
 	if err := remove(); err != nil { // one that is going already is no error
 		wantError(t, err, codes.NotFound, "WORKLOAD_NOT_FOUND")
@@ -203,7 +203,7 @@ func allow(t *testing.T, ns *namespace, pods rbacv1.PolicyRule) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role.Rules = append([]rbacv1.PolicyRule{pods}, rules[1:]...)
+	role.Rules = append([]rbacv1.PolicyRule{pods}, suite.rules[1:]...)
 	if _, err := suite.admin.RbacV1().Roles(ns.name).Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,7 +78,11 @@ func (d *dialer) dial(ctx context.Context, p process) (connection, error) {
 	}
 	conn, err := first(ctx, p)
 	if err != nil && (httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)) && !missing(err) {
-		conn, err = second(ctx, p)
+		var other error
+		if conn, other = second(ctx, p); other == nil {
+			return conn, nil
+		}
+		err = errors.Join(other, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connecting to a container of %s: %w", p.target.ID, err)

@@ -244,8 +244,14 @@ func explain(err error) error {
 	switch {
 	case missing(err):
 		return notStarted(workload.NotFound, "the Pod is gone").Because(err)
-	case apierrors.IsForbidden(err):
+	case denied(err):
 		return notStarted(workload.PermissionDenied, "the runner's Role does not allow to create and get pods/exec").Because(err)
 	}
 	return notStarted(workload.Unavailable, "the cluster gives no connection to the container").Because(err).Retry(retrySoon)
+}
+
+// denied reports whether the Role does not allow it. client-go has no type for what
+// the API server says in place of an upgrade.
+func denied(err error) bool {
+	return apierrors.IsForbidden(err) || strings.Contains(err.Error(), "is forbidden: User ")
 }
