@@ -14,6 +14,7 @@ import (
 type instance struct {
 	Process  process  `json:"process"`  // the node process, parent of all others
 	Settings settings `json:"settings"` // as they were when it was started
+	Restarts bool     `json:"restarts"` // the node process can restart the API server
 }
 
 // findInstance reads what was written down. Nil means that nothing was; the

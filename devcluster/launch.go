@@ -77,7 +77,7 @@ func startCluster(ctx context.Context, s settings, p *progress, listeners []*os.
 	if err != nil {
 		return err
 	}
-	if err := writePIDFile(s.run("node.json"), instance{Process: self, Settings: s}); err != nil {
+	if err := writePIDFile(s.run("node.json"), instance{Process: self, Settings: s, Restarts: true}); err != nil {
 		return fmt.Errorf("writing down the node process %d: %w", self.PID, err)
 	}
 	if err := json.NewEncoder(stdin).Encode(s); err != nil {

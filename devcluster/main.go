@@ -16,14 +16,15 @@ type subcommand func(ctx context.Context, s settings, args []string) error
 
 func subcommands() map[string]subcommand {
 	return map[string]subcommand{
-		"up":         runUp,
-		"down":       runDown,
-		"status":     runStatus,
-		"kubeconfig": runKubeconfig,
-		"push":       runPush,
-		"image":      runImage,
-		"netns":      runNetns,
-		"crictl":     runCrictl,
+		"up":          runUp,
+		"down":        runDown,
+		"status":      runStatus,
+		"restart-api": runRestartAPI,
+		"kubeconfig":  runKubeconfig,
+		"push":        runPush,
+		"image":       runImage,
+		"netns":       runNetns,
+		"crictl":      runCrictl,
 		// started by `up` only
 		"node":    runNode,
 		"forward": runForward,

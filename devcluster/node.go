@@ -54,6 +54,8 @@ type report struct {
 type node struct {
 	settings
 	pids map[string]int // of components
+	// apiEnds is true from when the API server is told to end until it is started again.
+	apiEnds bool
 }
 
 // runNode starts the cluster and stays. Its settings come through stdin after
@@ -145,10 +147,11 @@ func (n *node) wait(ctx context.Context, name string, patience time.Duration, co
 
 // reap collects ended children, adopted ones too (the first process of a PID
 // namespace inherits all orphans), and writes down which components they were.
-// It returns when the node is told to end.
+// It does what the node is told, and returns when that is to end.
 func (n *node) reap(ctx context.Context) {
-	ended := make(chan os.Signal, 1)
+	ended, told := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
+	signal.Notify(told, signalStopAPI, signalStartAPI)
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -159,6 +162,9 @@ func (n *node) reap(ctx context.Context) {
 			select {
 			case <-ended:
 				continue
+			case what := <-told:
+				n.obey(what)
+				continue
 			case <-ctx.Done():
 				return
 			}
@@ -166,6 +172,7 @@ func (n *node) reap(ctx context.Context) {
 		for name, p := range n.pids {
 			if p == pid {
 				log.Printf("%s ended: exit code %d, signal %v", name, status.ExitStatus(), status.Signal())
+				delete(n.pids, name)
 			}
 		}
 	}

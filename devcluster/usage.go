@@ -15,6 +15,9 @@ Usage: go run . COMMAND   (in this folder; later also STATE/bin/devcluster COMMA
                        its Pods are simulated by kwok (no logs, exec, volumes)
   down [--purge]       end it and remove its data; --purge: binaries, images, logs too
   status               processes, memory, logs, health (exit code 1 if not healthy)
+  restart-api [--down DURATION]
+                       end the API server as an upgrade does, and start it again
+                       after the duration. --check only says whether it can be done
   kubeconfig           print the path of the kubeconfig
   push TARBALL REF     push an image (docker save, docker archive): REF is the name
                        that Pods use, e.g. docker.io/library/tool:1. With
