@@ -57,7 +57,7 @@ func killed(t *testing.T, writes int, calls func(*lane, *model, plan) error) {
 						err = fmt.Errorf("after %d writes of %d the runner has been killed %d times, %w", made, writes, deaths, orNone(err))
 					}
 					if err != nil {
-						t.Errorf("killed after write %d: %v\n%s", k, err, strings.Join(l.proxy.told(), "\n"))
+						t.Fatalf("killed after write %d: %v\n%s", k, err, strings.Join(l.proxy.told(), "\n"))
 					}
 					l.clear(t.Context(), m)
 				}

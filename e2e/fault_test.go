@@ -58,12 +58,16 @@ func TestFaults(t *testing.T) {
 	running.Wait()
 }
 
-// runAll makes the runs of seeds, and then waits until nothing is left of them.
+// runAll makes the runs of seeds, until one fails, and waits until nothing is left
+// of them.
 func (l *lane) runAll(seeds <-chan uint64) {
 	runs, begin := 0, time.Now()
 	for seed := range seeds {
 		l.run(seed)
 		runs++
+		if l.Failed() {
+			return // another would take long to tell the same
+		}
 	}
 	l.proxy.follow(plan{})
 	l.revive()

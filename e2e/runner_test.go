@@ -117,9 +117,11 @@ func (r *runner) stop(t testing.TB) {
 	}
 }
 
+// freeAddress is on an address of loopback from which nobody connects, so that no
+// connection takes the port before the runner does.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
