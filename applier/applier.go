@@ -25,6 +25,7 @@ type Applier struct {
 	kinds     *kinds
 	pods      dynamic.ResourceInterface
 	claims    dynamic.ResourceInterface
+	busy      *busy
 }
 
 // New returns an Applier that writes into namespace.
@@ -32,7 +33,10 @@ func New(client dynamic.Interface, discovery Discovery, namespace string) *Appli
 	core := func(resource string) dynamic.ResourceInterface {
 		return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(namespace)
 	}
-	return &Applier{namespace: namespace, client: client, kinds: newKinds(discovery), pods: core("pods"), claims: core("persistentvolumeclaims")}
+	return &Applier{
+		namespace: namespace, client: client, kinds: newKinds(discovery),
+		pods: core("pods"), claims: core("persistentvolumeclaims"), busy: &busy{starts: map[string]int{}},
+	}
 }
 
 // ours reports whether the runner made object.

@@ -17,10 +17,8 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// Gate is the scheduling gate of a Pod until everything that goes with it is
-// there. A Pod that carries it is of an unfinished start: the same request
-// completes it, and no process of it has run.
-const Gate = "agyn.io/dependents"
+// Gate is the scheduling gate of a Pod whose start is unfinished.
+const Gate = workload.Gate
 
 const (
 	// retryTerminating is when to ask again for a workload whose Pod is going.
@@ -54,6 +52,7 @@ var errReplaced = errors.New("the Pod went while it was started")
 // Pod is deleted again, unless an earlier start made it and trying again can
 // help.
 func (a *Applier) Start(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	defer a.busy.enter(pod.GetName())()
 	for tries := 1; ; tries++ {
 		all, err := a.startOnce(ctx, pod, owned, claims)
 		if !errors.Is(err, errReplaced) || tries == maxStarts {
@@ -124,14 +123,18 @@ func createOptions() metav1.CreateOptions {
 // accept decides whether the Pod that is there is the one that was asked for.
 func accept(pod *unstructured.Unstructured, digest string) error {
 	if pod.GetDeletionTimestamp() != nil {
-		return workload.Errorf(workload.FailedPrecondition, "workload_terminating",
-			"the Pod %s is still being deleted", pod.GetName()).Retry(retryTerminating)
+		return errTerminating(pod)
 	}
 	if pod.GetAnnotations()[workload.AnnotationDigest] != digest {
 		return workload.Errorf(workload.AlreadyExists, "workload_exists",
 			"the Pod %s was started by a different request and stays as it is", pod.GetName())
 	}
 	return nil
+}
+
+func errTerminating(pod *unstructured.Unstructured) error {
+	return workload.Errorf(workload.FailedPrecondition, "workload_terminating",
+		"the Pod %s is still being deleted", pod.GetName()).Retry(retryTerminating)
 }
 
 // complete writes what goes with the gated pod and then lets it be scheduled. It
@@ -196,6 +199,9 @@ func (a *Applier) lift(ctx context.Context, pod *unstructured.Unstructured) (*un
 	})
 	if apierrors.IsNotFound(err) || otherUID(err) {
 		err = errReplaced
+	}
+	if err == nil && free.GetDeletionTimestamp() != nil { // a finalizer keeps it
+		return nil, errTerminating(free)
 	}
 	return free, a.explain(err, "letting the scheduler have", pod.GetName())
 }

@@ -48,7 +48,7 @@ func (p *Pods) List(with map[string]string) []*workload.State {
 	return states
 }
 
-// trimPod keeps of a Pod what state reads.
+// trimPod keeps of a Pod what state reads, and whether its start is finished.
 func trimPod(pod *corev1.Pod) {
 	pod.ManagedFields = nil
 	pod.OwnerReferences = nil
@@ -57,6 +57,8 @@ func trimPod(pod *corev1.Pod) {
 		Containers:     trimContainers(pod.Spec.Containers),
 		Volumes:        pod.Spec.Volumes,
 		NodeName:       pod.Spec.NodeName,
+
+		SchedulingGates: gate(pod.Spec.SchedulingGates),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/distribution/reference"
 	"github.com/sirupsen/logrus"
@@ -46,6 +47,7 @@ func (c *Config) check() error {
 	require(levelErr == nil, "log.level", "is none of trace, debug, info, warn, error")
 	require(slices.Contains([]string{"text", "json"}, c.Log.Format), "log.format", "is neither text nor json")
 	require(c.Streams.PerWorkload > 0, "streams.per_workload", "must be above zero")
+	require(c.Starts.Grace >= minGrace, "starts.grace", "must be at least 10s")
 	require(c.Workload.FSGroup > 0 && c.Workload.FSGroup <= maxID, "workload.fs_group", "must be from 1 to 2147483647")
 	require(c.Volumes.StorageClass == "" || len(validation.IsDNS1123Subdomain(c.Volumes.StorageClass)) == 0, "volumes.storage_class", "is not the name of a storage class")
 	require(quantity.IsSize(c.Volumes.Size), "volumes.size", "is not a quantity above zero, such as 10Gi")
@@ -80,6 +82,9 @@ func (c *Config) check() error {
 
 // maxArchive is what one message can hold, with room to spare, in bytes.
 const maxArchive = 1 << 30
+
+// minGrace is longer than a start takes whose API server is slow.
+const minGrace = 10 * time.Second
 
 // maxID is the largest user or group id that Kubernetes takes.
 const maxID = math.MaxInt32

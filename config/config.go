@@ -16,6 +16,7 @@ type Config struct {
 	Kube         Kube         `koanf:"kube"`
 	Log          Log          `koanf:"log"`
 	Streams      Streams      `koanf:"streams"`
+	Starts       Starts       `koanf:"starts"`
 	Workload     Workload     `koanf:"workload"`
 	Catalog      Catalog      `koanf:"catalog"`
 	Templates    Templates    `koanf:"templates"`
@@ -66,6 +67,12 @@ type Log struct {
 type Streams struct {
 	// PerWorkload bounds those of one workload at a time.
 	PerWorkload int `koanf:"per_workload"`
+}
+
+// Starts are the calls that start workloads.
+type Starts struct {
+	// Grace is how long one may stay unfinished before its Pod is taken away.
+	Grace time.Duration `koanf:"grace"`
 }
 
 // Workload holds what is the same for every workload.
@@ -164,6 +171,7 @@ func Default() Config {
 	return Config{
 		GRPC:      GRPC{Address: ":50051"},
 		Streams:   Streams{PerWorkload: 256},
+		Starts:    Starts{Grace: 2 * time.Minute},
 		Archive:   Archive{MaxSize: "64Mi"},
 		Metrics:   Metrics{Address: ":9090"},
 		Kube:      Kube{QPS: 500, Burst: 1000},

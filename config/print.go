@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/structs"
@@ -24,8 +25,10 @@ func (c Config) YAML() ([]byte, error) {
 			return nil, fmt.Errorf("masking %s: %w", s.key, err)
 		}
 	}
-	if err := k.Set("ziti.enrollment_timeout", c.Ziti.EnrollmentTimeout.String()); err != nil {
-		return nil, fmt.Errorf("writing the settings: %w", err)
+	for key, length := range map[string]time.Duration{"starts.grace": c.Starts.Grace, "ziti.enrollment_timeout": c.Ziti.EnrollmentTimeout} {
+		if err := k.Set(key, length.String()); err != nil {
+			return nil, fmt.Errorf("writing the settings: %w", err)
+		}
 	}
 	out, err := k.Marshal(yaml.Parser())
 	if err != nil {

@@ -18,6 +18,7 @@ func TestPrintedConfigReadsBack(t *testing.T) {
 		Kube:          Kube{Namespace: "123", Kubeconfig: "/a b: c", QPS: 0.1, Burst: 7},
 		Log:           Log{Level: "debug", Format: "json"},
 		Streams:       Streams{PerWorkload: 9},
+		Starts:        Starts{Grace: 11 * time.Second},
 		Workload:      Workload{FSGroup: 42},
 		Catalog:       Catalog{Path: "yes"},
 		Templates:     Templates{Namespace: "a", AllowedKinds: []string{"v1 ConfigMap", "a.example/v1 Thing"}},

@@ -30,6 +30,7 @@ func settings() []setting {
 		{key: "log.level", env: "LOG_LEVEL", usage: "trace, debug, info, warn or error"},
 		{key: "log.format", env: "K8SRUNNER_LOG_FORMAT", usage: "text or json"},
 		{key: "streams.per_workload", env: "K8SRUNNER_STREAMS_PER_WORKLOAD", usage: "streams of one workload at a time"},
+		{key: "starts.grace", env: "K8SRUNNER_STARTS_GRACE", usage: "how long a start may stay unfinished before its Pod is taken away"},
 		{key: "workload.fs_group", env: "K8SRUNNER_WORKLOAD_FS_GROUP", usage: "group id that owns a Pod's volumes"},
 		{key: "catalog.path", env: "CATALOG_PATH", usage: "file of flavors, storage classes and capabilities"},
 		{key: "templates.namespace", env: "K8SRUNNER_TEMPLATES_NAMESPACE", usage: "namespace of the ConfigMaps with the operator's templates (default: that of the workloads)"},

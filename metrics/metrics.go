@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -16,6 +17,7 @@ const namespace = "k8s_runner"
 // it measures, which knows it by a small interface of its own.
 type Metrics struct {
 	Templates *Templates
+	Starts    *Starts
 	Calls     *Calls
 
 	registry *prometheus.Registry
@@ -23,13 +25,13 @@ type Metrics struct {
 
 // New returns instruments that have measured nothing yet.
 func New() (*Metrics, error) {
-	m := &Metrics{Templates: newTemplates(), Calls: newCalls(), registry: prometheus.NewRegistry()}
+	m := &Metrics{Templates: newTemplates(), Starts: newStarts(), Calls: newCalls(), registry: prometheus.NewRegistry()}
 	all := []prometheus.Collector{
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.Calls.server,
 	}
-	for _, c := range append(all, m.Templates.all()...) {
+	for _, c := range slices.Concat(all, m.Templates.all(), m.Starts.all()) {
 		if err := m.registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics: %w", err)
 		}

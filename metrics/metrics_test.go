@@ -72,6 +72,32 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+func TestStarts(t *testing.T) {
+	m := newMetrics(t)
+	m.Starts.Started(false)
+	m.Starts.Started(true)
+	m.Starts.Started(true)
+	m.Starts.Failed("quota_exceeded")
+	m.Starts.Phase("create", 3*time.Millisecond)
+	m.Starts.Gated(7)
+	m.Starts.Reaped()
+	for prefix, want := range map[string][]string{
+		"k8s_runner_starts_total": {
+			`k8s_runner_starts_total{reason="",result="ok"} 1`, `k8s_runner_starts_total{reason="",result="repeated"} 2`,
+			`k8s_runner_starts_total{reason="quota_exceeded",result="failed"} 1`,
+		},
+		`k8s_runner_start_phase_seconds_count{phase="create"}`: {`k8s_runner_start_phase_seconds_count{phase="create"} 1`},
+		`k8s_runner_start_phase_seconds_sum{phase="create"}`:   {`k8s_runner_start_phase_seconds_sum{phase="create"} 0.003`},
+		`k8s_runner_start_phase_seconds_count{phase="undo"}`:   {`k8s_runner_start_phase_seconds_count{phase="undo"} 0`},
+		"k8s_runner_gated":  {"k8s_runner_gated_pods 7"},
+		"k8s_runner_reaped": {"k8s_runner_reaped_pods_total 1"},
+	} {
+		if diff := cmp.Diff(want, lines(t, m, prefix)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 // TestProcess: the metrics of Go and of the process are there, of each runner its
 // own.
 func TestProcess(t *testing.T) {

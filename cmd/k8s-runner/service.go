@@ -21,6 +21,7 @@ import (
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/metrics"
 	"github.com/agynio/k8s-runner/overrides"
+	"github.com/agynio/k8s-runner/reaper"
 	"github.com/agynio/k8s-runner/rpc"
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -76,6 +77,14 @@ func newPutter(commands *exec.Executor) *files.Putter {
 	})
 }
 
+// reaper takes away what starts leave that nobody finishes, also those of runners
+// that are no more.
+func (s *service) reaper() *reaper.Reaper {
+	return reaper.New(reaper.Options{
+		Starts: s.pods, Deleter: s.writer, Meter: s.metrics.Starts, Log: s.log, Grace: s.config.Starts.Grace,
+	})
+}
+
 // run runs all parts until ctx ends.
 func (s *service) run(ctx context.Context) error {
 	listener, err := listen(ctx, "grpc.address", s.config.GRPC.Address)
@@ -106,6 +115,10 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error { return s.operator.Run(ctx) })
+	group.Go(func() error {
+		s.reaper().Run(ctx)
+		return nil
+	})
 	group.Go(func() error {
 		defer ended()
 		return s.serveCalls(ctx, listener)
