@@ -18,7 +18,7 @@ const (
 	passed     fault = ""
 	unsent     fault = "connection broken before the server acted"
 	lost       fault = "answer lost after the server acted"
-	late       fault = "answered late"
+	delayed    fault = "answered late"
 	conflicts  fault = "answered 409"
 	throttled  fault = "answered 429"
 	fails      fault = "answered 500"
@@ -64,7 +64,7 @@ func (p plan) of(c apiCall, n int) (fault, time.Duration) {
 	if n > maxFaults || random.Float64() >= p.rate {
 		return passed, 0
 	}
-	possible := []fault{unsent, lost, lost, late, throttled, fails, overloaded}
+	possible := []fault{unsent, lost, lost, delayed, throttled, fails, overloaded}
 	if c.writes() {
 		possible = append(possible, conflicts)
 	}
