@@ -23,7 +23,7 @@ const (
 	// pauses between the lists of a cache that may not watch; a set of templates
 	// is tried before it counts.
 	lateAfter          = 1500 * time.Millisecond
-	templatesLateAfter = 5 * time.Second
+	templatesLateAfter = 8 * time.Second
 )
 
 // late makes changes, and is errLate if one of them is not shown in time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -77,7 +78,7 @@ func (d *dialer) dial(ctx context.Context, p process) (connection, error) {
 		first, second = second, first
 	}
 	conn, err := first(ctx, p)
-	if err != nil && (httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)) && !missing(err) {
+	if err != nil && noUpgrade(err) && !missing(err) {
 		var other error
 		if conn, other = second(ctx, p); other == nil {
 			return conn, nil
@@ -88,6 +89,13 @@ func (d *dialer) dial(ctx context.Context, p process) (connection, error) {
 		return nil, fmt.Errorf("connecting to a container of %s: %w", p.target.ID, err)
 	}
 	return conn, nil
+}
+
+// noUpgrade reports whether err may be that of somebody on the way who does not know
+// the protocol. Nothing was started then.
+func noUpgrade(err error) bool {
+	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err) ||
+		strings.HasPrefix(err.Error(), "unable to upgrade connection") // what client-go makes of it with SPDY
 }
 
 func (d *dialer) url(p process) string {
