@@ -17,6 +17,8 @@ type postHolder struct {
 	held chan struct{}
 	free chan struct{}
 	once sync.Once
+	// slow is how long it holds each deletion.
+	slow time.Duration
 }
 
 // newPostHolder holds what is posted to paths that end with resource.
@@ -30,6 +32,9 @@ func newPostHolder(t testing.TB, resource string) *postHolder {
 			case <-h.free:
 			case <-r.Context().Done():
 			}
+		}
+		if r.Method == http.MethodDelete {
+			time.Sleep(h.slow)
 		}
 		return false
 	})

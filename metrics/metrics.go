@@ -18,6 +18,7 @@ const namespace = "k8s_runner"
 type Metrics struct {
 	Templates *Templates
 	Starts    *Starts
+	API       *API
 	Calls     *Calls
 
 	registry *prometheus.Registry
@@ -25,13 +26,13 @@ type Metrics struct {
 
 // New returns instruments that have measured nothing yet.
 func New() (*Metrics, error) {
-	m := &Metrics{Templates: newTemplates(), Starts: newStarts(), Calls: newCalls(), registry: prometheus.NewRegistry()}
+	m := &Metrics{Templates: newTemplates(), Starts: newStarts(), API: newAPI(), Calls: newCalls(), registry: prometheus.NewRegistry()}
 	all := []prometheus.Collector{
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.Calls.server,
 	}
-	for _, c := range slices.Concat(all, m.Templates.all(), m.Starts.all()) {
+	for _, c := range slices.Concat(all, m.Templates.all(), m.Starts.all(), m.API.all()) {
 		if err := m.registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +99,32 @@ func TestStarts(t *testing.T) {
 	}
 }
 
+func TestAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetrics(t)
+		m.API.Asked("create", "pods", "201")
+		m.API.Asked("create", "pods", "error")
+		m.API.Asked("create", "pods", "error")
+		m.API.Took("create", 3*time.Millisecond)
+		m.API.Heard("configmaps")
+		time.Sleep(time.Second)
+		m.API.Heard("pods")
+		time.Sleep(2 * time.Second)
+		for prefix, want := range map[string][]string{
+			"k8s_runner_api_requests": {
+				`k8s_runner_api_requests_total{code="201",resource="pods",verb="create"} 1`,
+				`k8s_runner_api_requests_total{code="error",resource="pods",verb="create"} 2`,
+			},
+			"k8s_runner_api_request_seconds_sum": {`k8s_runner_api_request_seconds_sum{verb="create"} 0.003`},
+			"k8s_runner_cache_age_seconds":       {`k8s_runner_cache_age_seconds{cache="configmaps"} 3`, `k8s_runner_cache_age_seconds{cache="pods"} 2`},
+		} {
+			if diff := cmp.Diff(want, lines(t, m, prefix)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
 // TestProcess: the metrics of Go and of the process are there, of each runner its
 // own.
 func TestProcess(t *testing.T) {
@@ -123,7 +150,11 @@ func TestDocumentationListsEveryMetric(t *testing.T) {
 	for _, name := range regexp.MustCompile("(?m)^\\| `("+namespace+"_[a-z_]+)").FindAllStringSubmatch(string(data), -1) {
 		documented[name[1]] = true
 	}
-	families, err := newMetrics(t).registry.Gather()
+	m := newMetrics(t)
+	m.API.Asked("get", "pods", "200")
+	m.API.Took("get", time.Second)
+	m.API.Heard("pods")
+	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

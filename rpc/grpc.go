@@ -56,6 +56,7 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Ser
 		return fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	})
 	server := grpc.NewServer(
+		grpc.WaitForHandlers(true), // a start that is cancelled takes back what it made
 		grpc.MaxRecvMsgSize(s.receives()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed, PermitWithoutStream: true}),

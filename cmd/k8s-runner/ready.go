@@ -13,6 +13,7 @@ import (
 const (
 	partCalls     = "grpc"
 	partClaims    = "claims"
+	partContact   = "kubernetes"
 	partPods      = "pods"
 	partTemplates = "templates"
 )
@@ -42,8 +43,13 @@ func (r *readiness) has(part string) {
 	delete(r.reasons, part)
 }
 
+// reach tells why the API server is out of reach, if it is.
+type reach interface {
+	Lost() (reason string, lost bool)
+}
+
 // lines returns the reasons, each on a line that starts with its part.
-func (r *readiness) lines(templates *overrides.State) []string {
+func (r *readiness) lines(templates *overrides.State, server reach) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lines []string
@@ -52,6 +58,9 @@ func (r *readiness) lines(templates *overrides.State) []string {
 	}
 	if templates.Engine == nil && templates.Rejection != nil {
 		lines = append(lines, partTemplates+": none were good since the start: "+printable(short(templates.Rejection.Findings)))
+	}
+	if reason, lost := server.Lost(); lost {
+		lines = append(lines, partContact+": "+printable(reason))
 	}
 	return lines
 }

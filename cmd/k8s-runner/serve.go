@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/agynio/k8s-runner/cluster/contact"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -96,12 +97,12 @@ func newLog(c config.Log) (*logrus.Logger, error) {
 // access is how the runner reaches the cluster.
 type access struct {
 	config *rest.Config
-	// reads reads protobuf.
+	// reads reads protobuf, and fills the caches.
 	reads  kubernetes.Interface
 	writes dynamic.Interface
 }
 
-func newAccess(c config.Kube) (*access, error) {
+func newAccess(c config.Kube, watched *contact.Contact) (*access, error) {
 	base, err := restConfig(c.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster (kube.kubeconfig): %w", err)
@@ -113,7 +114,10 @@ func newAccess(c config.Kube) (*access, error) {
 	base.DisableCompression = true
 	// Warnings are other people's words about a request's content.
 	base.WarningHandler = rest.NoWarnings{}
-	reads, err := kubernetes.NewForConfig(protobuf(base))
+	base.Wrap(watched.Wrap)
+	caches := protobuf(base)
+	caches.Wrap(watched.Caches)
+	reads, err := kubernetes.NewForConfig(caches)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for reads: %w", err)
 	}
@@ -122,6 +126,12 @@ func newAccess(c config.Kube) (*access, error) {
 		return nil, fmt.Errorf("making the client for writes: %w", err)
 	}
 	return &access{config: base, reads: reads, writes: writes}, nil
+}
+
+// askHealth asks the API server whether it is well; who looks at the transport sees
+// what it says.
+func (a *access) askHealth(ctx context.Context) {
+	a.reads.Discovery().RESTClient().Get().AbsPath("/readyz").MaxRetries(0).Do(ctx)
 }
 
 // protobuf is base for a typed client, which reads less with it.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/agynio/k8s-runner/applier"
+	"github.com/agynio/k8s-runner/cluster/contact"
 	"github.com/agynio/k8s-runner/cluster/exec"
 	"github.com/agynio/k8s-runner/cluster/files"
 	"github.com/agynio/k8s-runner/config"
@@ -36,6 +37,8 @@ type service struct {
 	log      *logrus.Logger
 	metrics  *metrics.Metrics
 	ready    *readiness
+	contact  *contact.Contact
+	access   *access
 	operator *overrides.Store
 	writer   *applier.Applier
 	reads
@@ -48,14 +51,19 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
 	}
-	access, err := newAccess(c.Kube)
+	measured, err := metrics.New()
+	if err != nil {
+		return nil, err
+	}
+	reach := contact.New(measured.API)
+	access, err := newAccess(c.Kube, reach)
 	if err != nil {
 		return nil, err
 	}
 	resources := discovery.ToServerResourcesInterfaceWithContext(access.reads.Discovery())
-	s := &service{config: c, log: log, ready: newReadiness(), writer: applier.New(access.writes, resources, c.Kube.Namespace)}
-	if s.metrics, err = metrics.New(); err != nil {
-		return nil, err
+	s := &service{
+		config: c, log: log, metrics: measured, ready: newReadiness(), contact: reach, access: access,
+		writer: applier.New(access.writes, resources, c.Kube.Namespace),
 	}
 	if s.operator, err = newStore(c, offered, access.reads, access.writes, s.writer, s.metrics.Templates, log); err != nil {
 		return nil, err
@@ -94,7 +102,7 @@ func (s *service) run(ctx context.Context) error {
 	defer listener.Close() //nolint:errcheck // nothing to do about it
 	collectLessOften()
 	group, ctx := errgroup.WithContext(ctx)
-	// Metrics and probes are there until the last call has ended.
+	// Caches, metrics and probes are there until the last call has ended.
 	called, ended := context.WithCancel(context.WithoutCancel(ctx))
 	defer ended()
 	if address := s.config.Metrics.Address; address != "" {
@@ -103,15 +111,19 @@ func (s *service) run(ctx context.Context) error {
 			return err
 		}
 		s.log.WithField("address", probes.Addr().String()).Info("serving metrics")
-		handler := s.metrics.Handler(func() []string { return s.ready.lines(s.operator.Current()) })
+		handler := s.metrics.Handler(func() []string { return s.ready.lines(s.operator.Current(), s.contact) })
 		group.Go(func() error { return metrics.Serve(called, probes, handler) })
 	}
 	group.Go(func() error {
-		s.pods.Run(ctx)
+		s.pods.Run(called) // calls in flight wait for what it shows
 		return nil
 	})
 	group.Go(func() error {
-		s.claims.Run(ctx)
+		s.claims.Run(called)
+		return nil
+	})
+	group.Go(func() error {
+		s.contact.Run(ctx, s.access.askHealth)
 		return nil
 	})
 	group.Go(func() error { return s.operator.Run(ctx) })
@@ -168,7 +180,8 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 }
 
 // serveUntil serves until ctx ends; then it tells health checks, ends the streams,
-// and lets the other calls in flight finish within a bound.
+// and lets the other calls in flight finish within a bound. Those that do not are
+// cancelled, and waited for: a start takes back what it made.
 func (s *service) serveUntil(ctx context.Context, api *rpc.Server, server *grpc.Server, healthy *health.Server, listener net.Listener) error {
 	healthy.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	s.ready.has(partCalls)

@@ -56,11 +56,17 @@ func TestTemplatesStatus(t *testing.T) {
 	}
 }
 
+// lost is why the API server is out of reach, or empty.
+type lost string
+
+func (l lost) Lost() (string, bool) { return string(l), l != "" }
+
 // TestReadiness: a runner is ready once it has every part, and a good set.
 func TestReadiness(t *testing.T) {
 	bad := &overrides.State{Rejection: &overrides.Rejection{Findings: []string{"a/b:1: x\ny", "z", "z"}}}
 	good := &overrides.State{Engine: newEngine(t), Rejection: bad.Rejection}
 	r := newReadiness()
+	var server lost
 	for _, step := range []struct {
 		name      string
 		do        func()
@@ -71,10 +77,12 @@ func TestReadiness(t *testing.T) {
 		{"some parts", func() { r.has(partPods); r.has(partTemplates) }, good, []string{"claims: not read yet", "grpc: not served yet"}},
 		{"all parts", func() { r.has(partClaims); r.has(partCalls) }, good, nil},
 		{"no good set", func() {}, bad, []string{"templates: none were good since the start: a/b:1: x y, and 2 more findings"}},
+		{"no API server", func() { server = "out of reach" }, good, []string{"kubernetes: out of reach"}},
+		{"an API server again", func() { server = "" }, good, nil},
 		{"the end", func() { r.lacks(partCalls, "the service is stopping") }, good, []string{"grpc: the service is stopping"}},
 	} {
 		step.do()
-		if diff := cmp.Diff(step.want, r.lines(step.templates)); diff != "" {
+		if diff := cmp.Diff(step.want, r.lines(step.templates, server)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}

@@ -1,0 +1,96 @@
+package contact
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Codes of requests that have no answer.
+const (
+	codeError     = "error"
+	codeCancelled = "cancelled"
+)
+
+// Wrap returns next with a look at all that goes through it.
+func (c *Contact) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{next, c.look} }
+
+// Caches returns next, which must be the way of watched caches alone, with a look
+// at what fills them. It is to be wrapped in addition.
+func (c *Contact) Caches(next http.RoundTripper) http.RoundTripper { return &transport{next, c.listen} }
+
+// transport passes on requests, with a look at each.
+type transport struct {
+	next http.RoundTripper
+	look func(http.RoundTripper, *http.Request) (*http.Response, error)
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.look(t.next, r) }
+
+// WrappedRoundTripper lets client-go find what is below.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func (c *Contact) look(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	asked, begin := read(r), time.Now()
+	answer, err := next.RoundTrip(r)
+	if !asked.lasts() {
+		c.meter.Took(asked.verb, time.Since(begin))
+	}
+	if err != nil {
+		if errors.Is(r.Context().Err(), context.Canceled) {
+			c.meter.Asked(asked.verb, asked.resource, codeCancelled)
+			return answer, err
+		}
+		c.meter.Asked(asked.verb, asked.resource, codeError)
+		c.fails("no answer: " + line(err))
+		return answer, err
+	}
+	c.meter.Asked(asked.verb, asked.resource, strconv.Itoa(answer.StatusCode))
+	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusUnauthorized {
+		c.fails("it answers " + strconv.Itoa(answer.StatusCode) + " " + http.StatusText(answer.StatusCode))
+	} else {
+		c.answers()
+	}
+	return answer, err
+}
+
+// longest is how much of an error is told, in bytes.
+const longest = 200
+
+// line is err on one line, which is of the way to the server: the request is not
+// part of it.
+func line(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}
+
+func (c *Contact) listen(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	answer, err := next.RoundTrip(r)
+	if asked := read(r); err == nil && asked.fills() && answer.StatusCode == http.StatusOK {
+		answer.Body = &body{answer.Body, func() { c.meter.Heard(asked.resource) }}
+	}
+	return answer, err
+}
+
+// body tells of each piece that is read. A watch has one for each event, and for
+// each bookmark, with which the API server says about once a minute that there
+// was none.
+type body struct {
+	io.ReadCloser
+	heard func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.heard()
+	}
+	return n, err
+}
