@@ -26,6 +26,7 @@ type Applier struct {
 	pods      dynamic.ResourceInterface
 	claims    dynamic.ResourceInterface
 	busy      *busy
+	observer  Observer
 }
 
 // New returns an Applier that writes into namespace.
@@ -35,7 +36,7 @@ func New(client dynamic.Interface, discovery Discovery, namespace string) *Appli
 	}
 	return &Applier{
 		namespace: namespace, client: client, kinds: newKinds(discovery),
-		pods: core("pods"), claims: core("persistentvolumeclaims"), busy: &busy{starts: map[string]int{}},
+		pods: core("pods"), claims: core("persistentvolumeclaims"), busy: &busy{starts: map[string]int{}}, observer: unobserved{},
 	}
 }
 

@@ -54,33 +54,39 @@ var errReplaced = errors.New("the Pod went while it was started")
 func (a *Applier) Start(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	defer a.busy.enter(pod.GetName())()
 	for tries := 1; ; tries++ {
-		all, err := a.startOnce(ctx, pod, owned, claims)
+		all, found, err := a.startOnce(ctx, pod, owned, claims)
 		if !errors.Is(err, errReplaced) || tries == maxStarts {
+			a.observer.Started(found, err)
 			return all, err
 		}
 	}
 }
 
-func (a *Applier) startOnce(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (a *Applier) startOnce(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) (all []*unstructured.Unstructured, found bool, err error) {
 	first := pod
 	if len(owned)+len(claims) > 0 {
 		first = withGate(pod)
 	}
-	there, found, err := a.createOrFind(ctx, first)
+	var there *unstructured.Unstructured
+	err = a.phase(ctx, phaseCreate, func(ctx context.Context) (err error) {
+		if there, found, err = a.createOrFind(ctx, first); err != nil {
+			return a.explain(err, "starting workload", pod.GetName())
+		}
+		return accept(there, pod.GetAnnotations()[workload.AnnotationDigest])
+	})
 	if err != nil {
-		return nil, a.explain(err, "starting workload", pod.GetName())
-	}
-	if err := accept(there, pod.GetAnnotations()[workload.AnnotationDigest]); err != nil {
-		return nil, err
+		return nil, found, err
 	}
 	if !gated(there) {
-		return []*unstructured.Unstructured{there}, nil
+		return []*unstructured.Unstructured{there}, found, nil
 	}
-	all, err := a.complete(ctx, there, owned, claims)
+	all, err = a.complete(ctx, there, owned, claims)
 	if err != nil && (!found || !mayPass(err)) {
-		a.undo(ctx, there)
+		_ = a.phase(ctx, phaseUndo, func(ctx context.Context) error {
+			return a.undo(ctx, there)
+		})
 	}
-	return all, err
+	return all, found, err
 }
 
 // mayPass reports whether a start that failed may succeed when it is made again.
@@ -144,37 +150,50 @@ func errTerminating(pod *unstructured.Unstructured) error {
 // are absent: once made, a claim is not taken away again.
 func (a *Applier) complete(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, 1+len(claims))
-	group, both := sideBySide(ctx)
-	for _, object := range owned {
-		group.Go(func() error { return a.own(both, object, pod) })
+	err := a.phase(ctx, phaseDependents, func(ctx context.Context) error { return a.refusable(ctx, pod, owned, claims, all[1:]) })
+	if err == nil && slices.Contains(all[1:], nil) {
+		err = a.phase(ctx, phaseClaims, func(ctx context.Context) error { return a.absent(ctx, claims, all[1:]) })
 	}
-	for i, claim := range claims {
-		group.Go(func() (err error) {
-			all[1+i], err = a.existing(both, claim)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	group, both = sideBySide(ctx)
-	for i, claim := range claims {
-		if all[1+i] != nil {
-			continue
-		}
-		group.Go(func() (err error) {
-			all[1+i], err = a.create(both, claim)
-			return err
-		})
-	}
-	err := group.Wait()
 	if err == nil {
-		all[0], err = a.lift(ctx, pod)
+		err = a.phase(ctx, phaseRelease, func(ctx context.Context) (err error) {
+			all[0], err = a.lift(ctx, pod)
+			return err
+		})
 	}
 	if err != nil {
 		return nil, err
 	}
 	return all, nil
+}
+
+// refusable makes what pod owns, and puts the claims that are there into there.
+func (a *Applier) refusable(ctx context.Context, pod *unstructured.Unstructured, owned, claims, there []*unstructured.Unstructured) error {
+	group, ctx := sideBySide(ctx)
+	for _, object := range owned {
+		group.Go(func() error { return a.own(ctx, object, pod) })
+	}
+	for i, claim := range claims {
+		group.Go(func() (err error) {
+			there[i], err = a.existing(ctx, claim)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// absent makes the claims that are not there.
+func (a *Applier) absent(ctx context.Context, claims, there []*unstructured.Unstructured) error {
+	group, ctx := sideBySide(ctx)
+	for i, claim := range claims {
+		if there[i] != nil {
+			continue
+		}
+		group.Go(func() (err error) {
+			there[i], err = a.create(ctx, claim)
+			return err
+		})
+	}
+	return group.Wait()
 }
 
 func sideBySide(ctx context.Context) (*errgroup.Group, context.Context) {
@@ -207,8 +226,9 @@ func (a *Applier) lift(ctx context.Context, pod *unstructured.Unstructured) (*un
 }
 
 // undo deletes the Pod that a failed start created. If another replica has
-// completed the start meanwhile, the Pod stays.
-func (a *Applier) undo(ctx context.Context, pod *unstructured.Unstructured) {
+// completed the start meanwhile, the Pod stays. What it cannot do is left to a
+// retry of the start, or to Reap.
+func (a *Applier) undo(ctx context.Context, pod *unstructured.Unstructured) error {
 	// A caller that went away is a reason to clean up, not to stop.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
@@ -216,15 +236,23 @@ func (a *Applier) undo(ctx context.Context, pod *unstructured.Unstructured) {
 		_, err := retry(ctx, unavailable, func() (struct{}, error) {
 			return struct{}{}, a.pods.Delete(ctx, pod.GetName(), metav1.DeleteOptions{Preconditions: exactly(uid, pod.GetResourceVersion())})
 		})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		if !apierrors.IsConflict(err) {
-			return // gone; or the gate keeps it from running, and a retry completes it
+			return a.explain(err, "taking back", pod.GetName())
 		}
 		name := pod.GetName()
 		pod, err = retry(ctx, unavailable, func() (*unstructured.Unstructured, error) {
 			return a.pods.Get(ctx, name, metav1.GetOptions{})
 		})
-		if err != nil || pod.GetUID() != uid || !gated(pod) {
-			return
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return a.explain(err, "taking back", name)
+		case pod.GetUID() != uid || !gated(pod):
+			return nil
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,6 +33,7 @@ func (c *Config) check() error {
 	require(addressOK, "grpc.address", "is not host:port, such as :50051")
 	_, metricsOK := splitAddress(c.Metrics.Address)
 	require(metricsOK || c.Metrics.Address == "", "metrics.address", "is neither host:port, such as :9090, nor empty")
+	require(c.Traces.Endpoint == "" || isEndpoint(c.Traces.Endpoint), "traces.endpoint", "is neither a URL such as http://collector:4317 nor empty")
 	require(c.Kube.Namespace != "", "kube.namespace", "is required: the namespace in which workloads run")
 	require(c.Kube.Namespace == "" || len(validation.IsDNS1123Label(c.Kube.Namespace)) == 0, "kube.namespace", "is not the name of a namespace")
 	require(c.Templates.Namespace == "" || len(validation.IsDNS1123Label(c.Templates.Namespace)) == 0, "templates.namespace", "is not the name of a namespace")
@@ -104,6 +106,12 @@ func implementations() map[string][]string {
 func isImage(ref string) bool {
 	_, err := reference.ParseNormalizedNamed(ref)
 	return err == nil
+}
+
+// isEndpoint reports whether s is http://host:port, or https.
+func isEndpoint(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == ""
 }
 
 // splitAddress returns the host of host:port, in which the host may be empty.

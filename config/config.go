@@ -13,6 +13,7 @@ import (
 type Config struct {
 	GRPC         GRPC         `koanf:"grpc"`
 	Metrics      Metrics      `koanf:"metrics"`
+	Traces       Traces       `koanf:"traces"`
 	Kube         Kube         `koanf:"kube"`
 	Log          Log          `koanf:"log"`
 	Streams      Streams      `koanf:"streams"`
@@ -40,6 +41,12 @@ type GRPC struct {
 type Metrics struct {
 	// Address is host:port to listen on; empty means nothing listens.
 	Address string `koanf:"address"`
+}
+
+// Traces are OpenTelemetry's.
+type Traces struct {
+	// Endpoint is the URL of an OTLP collector's gRPC; empty means there are none.
+	Endpoint string `koanf:"endpoint"`
 }
 
 // Kube is the cluster.

@@ -30,6 +30,7 @@ func values() map[string]struct {
 		"kube.burst":              {[3]string{"1", "2", "3"}, func(c Config) any { return c.Kube.Burst }, [3]any{1, 2, 3}},
 		"log.level":               text("debug", "warn", "error", func(c Config) any { return c.Log.Level }),
 		"log.format":              text("json", "text", "json", func(c Config) any { return c.Log.Format }),
+		"traces.endpoint":         {[3]string{"http://a:1", "https://b", "http://c:4317/"}, func(c Config) any { return c.Traces.Endpoint }, [3]any{"http://a:1", "https://b", "http://c:4317/"}},
 		"starts.grace":            {[3]string{"10s", "2m", "3h"}, func(c Config) any { return c.Starts.Grace }, [3]any{10 * time.Second, 2 * time.Minute, 3 * time.Hour}},
 		"workload.fs_group":       {[3]string{"1", "2", "2147483647"}, func(c Config) any { return c.Workload.FSGroup }, [3]any{int64(1), int64(2), int64(2147483647)}},
 		"catalog.path":            text("/a", "/b", "/c", func(c Config) any { return c.Catalog.Path }),

@@ -15,6 +15,7 @@ func TestPrintedConfigReadsBack(t *testing.T) {
 	full := Config{
 		GRPC:          GRPC{Address: "[::1]:1"},
 		Metrics:       Metrics{Address: ""},
+		Traces:        Traces{Endpoint: "https://collector:4317"},
 		Kube:          Kube{Namespace: "123", Kubeconfig: "/a b: c", QPS: 0.1, Burst: 7},
 		Log:           Log{Level: "debug", Format: "json"},
 		Streams:       Streams{PerWorkload: 9},

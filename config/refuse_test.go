@@ -17,6 +17,7 @@ func TestRefusesBadValues(t *testing.T) {
 		"kube.burst":                         {"0", "-1", "many", "1.5", "1e3", "99999999999999999999"},
 		"log.level":                          {"loud", "2"},
 		"log.format":                         {"xml", "JSON"},
+		"traces.endpoint":                    {"nohost:4317", "ftp://nohost", "http:///", "http://:4317", "http://u:p@nohost", "http://nohost/v1/traces"},
 		"starts.grace":                       {"x", "20", "9.9s", "0s", "-1m", "2 m"},
 		"workload.fs_group":                  {"0", "-1", "root", "1.5", "2147483648"},
 		"volumes.storage_class":              {"A", "a_b", "a b", "-a", "a/b", strings.Repeat("a", 254)},

@@ -23,6 +23,7 @@ func settings() []setting {
 	return []setting{
 		{key: "grpc.address", env: "GRPC_ADDR", usage: "host:port to serve the API on"},
 		{key: "metrics.address", env: "METRICS_ADDRESS", usage: "host:port to serve metrics and probes on; empty serves none"},
+		{key: "traces.endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", usage: "URL of an OTLP collector's gRPC to send traces to; empty sends none"},
 		{key: "kube.namespace", env: "KUBE_NAMESPACE", usage: "namespace in which workloads run (required)"},
 		{key: "kube.kubeconfig", env: "K8SRUNNER_KUBE_KUBECONFIG", usage: "kubeconfig file (default: the Pod's service account, or what kubectl uses)"},
 		{key: "kube.qps", env: "K8SRUNNER_KUBE_QPS", usage: "requests a second to the API server"},

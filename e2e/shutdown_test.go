@@ -54,7 +54,15 @@ func TestShutdownInAStart(t *testing.T) {
 			if err := <-result; status.Code(err) != test.code {
 				t.Errorf("the start returns %v, not %s", err, test.code)
 			}
-			r.stop(t)
+			select {
+			case err := <-r.exited:
+				if err != nil {
+					t.Errorf("the runner ended with %v\n%s", err, r.log)
+				}
+				r.process = nil
+			case <-time.After(20 * time.Second):
+				t.Fatalf("the runner does not end\n%s", r.log)
+			}
 			if test.code == codes.OK {
 				pod, err := suite.admin.CoreV1().Pods(ns.name).Get(t.Context(), workload.PodName(req.GetWorkloadId()), metav1.GetOptions{})
 				if err != nil || len(pod.Spec.SchedulingGates) > 0 {

@@ -64,6 +64,17 @@ func translate(err error) error {
 	return &translated{status: newStatus(internal), cause: err}
 }
 
+// Token returns the stable word that names err to a caller, or "" for nil. There
+// are as many as docs/errors.md lists.
+func Token(err error) string {
+	var told *translated
+	if errors.As(translate(err), &told) {
+		token, _, _ := strings.Cut(told.status.Message(), ":")
+		return token
+	}
+	return ""
+}
+
 func newStatus(e *workload.Error) *status.Status { return statusOf(code(e.Kind), e) }
 
 // Bounds of what a caller is told, in bytes. It travels in a trailer, as message

@@ -42,7 +42,7 @@ const (
 // NewGRPC returns a gRPC server for s and o with metrics, logging, recovery,
 // health and reflection. An answer or an error passes recovery, then
 // translation, then the log, then the meter.
-func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Server, *health.Server) {
+func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger, more ...grpc.ServerOption) (*grpc.Server, *health.Server) {
 	lines := logging.LoggerFunc(func(_ context.Context, level logging.Level, message string, fields ...any) {
 		log.WithFields(pairs(fields)).Log(logrusLevel(level), message)
 	})
@@ -55,7 +55,7 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Ser
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		return fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	})
-	server := grpc.NewServer(
+	server := grpc.NewServer(append(more,
 		grpc.WaitForHandlers(true), // a start that is cancelled takes back what it made
 		grpc.MaxRecvMsgSize(s.receives()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingTimeout}),
@@ -64,7 +64,7 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger) (*grpc.Ser
 			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered), boundUnary),
 		grpc.ChainStreamInterceptor(beside(meter.Stream()),
 			selector.StreamServerInterceptor(beside(logging.StreamServerInterceptor(lines, options...)), ours), translateStream, recovery.StreamServerInterceptor(recovered), boundStream),
-	)
+	)...)
 	runnerv1.RegisterRunnerServiceServer(server, s)
 	k8srunnerv1.RegisterOperatorServiceServer(server, o)
 	meter.Expect(server)

@@ -28,6 +28,14 @@ type Writer interface {
 	Touch(ctx context.Context, id, uid string, at time.Time) error
 }
 
+// Starts is told how starts go, of those that Writer.Start has not been told of.
+type Starts interface {
+	// Phase: a phase begins; end is called with its error.
+	Phase(ctx context.Context, name string) (inner context.Context, end func(error))
+	// Started: a start has ended.
+	Started(repeated bool, err error)
+}
+
 // Deleter takes away.
 type Deleter interface {
 	// Delete deletes the Pod of a workload. uid is the Pod's as far as it is
@@ -81,6 +89,8 @@ type Parts struct {
 	Logs      Logs
 	Events    Events
 	Archives  Archives
+	// Starts may be nil.
+	Starts Starts
 	// MaxArchive is the size of the largest archive for Archives, in bytes.
 	MaxArchive int64
 	// StreamsPerWorkload bounds the streams of one workload; 0 means no bound.
@@ -99,6 +109,7 @@ type Server struct {
 	logs      Logs
 	events    Events
 	archives  Archives
+	starts    Starts
 
 	maxArchive int64
 	streams    *streams
@@ -108,7 +119,7 @@ type Server struct {
 func NewServer(p Parts) *Server {
 	return &Server{
 		renderer: p.Renderer, applier: p.Applier, workloads: p.Workloads, volumes: p.Volumes,
-		executor: p.Executor, logs: p.Logs, events: p.Events, archives: p.Archives, maxArchive: p.MaxArchive,
+		executor: p.Executor, logs: p.Logs, events: p.Events, archives: p.Archives, starts: p.Starts, maxArchive: p.MaxArchive,
 		streams: newStreams(p.StreamsPerWorkload),
 	}
 }

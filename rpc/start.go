@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
+	"github.com/agynio/k8s-runner/render"
 	"github.com/agynio/k8s-runner/workload"
 )
 
 // StartWorkload renders the request and creates the Pod with all that goes with
 // it. From its answer on, reads show it.
 func (s *Server) StartWorkload(ctx context.Context, req *runnerv1.StartWorkloadRequest) (*runnerv1.StartWorkloadResponse, error) {
-	spec, manifests, err := s.renderer.Render(req)
+	spec, manifests, err := s.render(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -25,6 +26,22 @@ func (s *Server) StartWorkload(ctx context.Context, req *runnerv1.StartWorkloadR
 		s.volumes.Wrote(claim)
 	}
 	return started(spec.ID, manifests.Pod), nil
+}
+
+// phaseRender is the first phase of a start; the others are of who writes.
+const phaseRender = "render"
+
+func (s *Server) render(ctx context.Context, req *runnerv1.StartWorkloadRequest) (*workload.Spec, *render.Manifests, error) {
+	if s.starts == nil {
+		return s.renderer.Render(req)
+	}
+	_, end := s.starts.Phase(ctx, phaseRender)
+	spec, manifests, err := s.renderer.Render(req)
+	end(err)
+	if err != nil {
+		s.starts.Started(false, err)
+	}
+	return spec, manifests, err
 }
 
 // started answers for the Pod as it was rendered: its sidecars are all its

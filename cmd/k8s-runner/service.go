@@ -24,6 +24,7 @@ import (
 	"github.com/agynio/k8s-runner/overrides"
 	"github.com/agynio/k8s-runner/reaper"
 	"github.com/agynio/k8s-runner/rpc"
+	"github.com/agynio/k8s-runner/tracing"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -39,6 +40,7 @@ type service struct {
 	ready    *readiness
 	contact  *contact.Contact
 	access   *access
+	traces   *tracing.Traces
 	operator *overrides.Store
 	writer   *applier.Applier
 	reads
@@ -65,6 +67,10 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 		config: c, log: log, metrics: measured, ready: newReadiness(), contact: reach, access: access,
 		writer: applier.New(access.writes, resources, c.Kube.Namespace),
 	}
+	if s.traces, err = tracing.New(context.Background(), c.Traces.Endpoint, log); err != nil {
+		return nil, fmt.Errorf("traces.endpoint (environment OTEL_EXPORTER_OTLP_ENDPOINT): %w", err)
+	}
+	s.writer.Observe(s.starts())
 	if s.operator, err = newStore(c, offered, access.reads, access.writes, s.writer, s.metrics.Templates, log); err != nil {
 		return nil, err
 	}
@@ -84,6 +90,8 @@ func newPutter(commands *exec.Executor) *files.Putter {
 		return files.Result(result), err
 	})
 }
+
+func (s *service) starts() starts { return starts{meter: s.metrics.Starts, traces: s.traces} }
 
 // reaper takes away what starts leave that nobody finishes, also those of runners
 // that are no more.
@@ -136,6 +144,9 @@ func (s *service) run(ctx context.Context) error {
 		return s.serveCalls(ctx, listener)
 	})
 	err = group.Wait()
+	if closed := s.traces.Close(ctx); closed != nil {
+		s.log.WithError(closed).Warn("traces are lost")
+	}
 	s.log.Info("stopped")
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -173,8 +184,13 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 		Renderer: s.operator, Applier: s.writer, Workloads: s.pods, Volumes: s.claims,
 		Executor: s.commands, Logs: s.logs, Events: s.events, StreamsPerWorkload: s.config.Streams.PerWorkload,
 		Archives: newPutter(s.commands), MaxArchive: s.config.Archive.Bytes(),
+		Starts: s.starts(),
 	})
-	server, healthy := rpc.NewGRPC(api, rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log)
+	var more []grpc.ServerOption
+	if spans := s.traces.Calls(); spans != nil {
+		more = append(more, grpc.StatsHandler(spans))
+	}
+	server, healthy := rpc.NewGRPC(api, rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log, more...)
 	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
 	return s.serveUntil(ctx, api, server, healthy, listener)
 }
