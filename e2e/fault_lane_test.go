@@ -119,7 +119,7 @@ func (l *lane) told(o *op) error {
 	switch {
 	case o.err == nil:
 		return nil
-	case info == nil && s.Code() == codes.DeadlineExceeded && o.hasty && o.tries == 1:
+	case info == nil && s.Code() == codes.DeadlineExceeded: // the caller's own
 		return nil
 	case info == nil && s.Code() == codes.Unavailable && l.proxy.hasKilled():
 		return nil
