@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -13,8 +14,13 @@ import (
 )
 
 // awaitLimit bounds the wait for a write to appear in the cache. It is only
-// reached when the watch is broken; the write itself has been done.
-const awaitLimit = 2 * time.Second
+// reached when the watch is broken, or a finalizer keeps the object; the write
+// itself has been done.
+const (
+	awaitLimit = 2 * time.Second
+	// askLimit bounds the question that is asked then.
+	askLimit = time.Second
+)
 
 // seen decides by an event of an object, or by what the cache has of it. gone is
 // true for a deletion.
@@ -38,7 +44,11 @@ const retryHeld = 2 * time.Second
 // nothing may be one that another replica has just made, whose events are all
 // still to come.
 func (w *watched[T]) Deleting(ctx context.Context, name string, goingIsEnough bool, del func() error) error {
+	before, shown := w.named(name)
 	shows := func(object T, gone bool) bool {
+		if shown && object.GetUID() != before.GetUID() {
+			return false // of an earlier one, or of a later one
+		}
 		return gone || (goingIsEnough && object.GetDeletionTimestamp() != nil)
 	}
 	waiting := w.register(name, shows)
@@ -49,25 +59,55 @@ func (w *watched[T]) Deleting(ctx context.Context, name string, goingIsEnough bo
 	if err != nil && !absent {
 		return err
 	}
+	if absent {
+		if shown {
+			w.hide(name, before.GetUID())
+		}
+		return err
+	}
 	if _, pending := w.writtenNamed(name); !pending { // what was written is newer than the cache
-		object, cached := w.cached(name)
-		if cached && shows(object, false) || !cached && absent {
-			return err
+		if object, cached := w.cached(name); cached && shows(object, false) {
+			return nil
 		}
 	}
 	limit := time.NewTimer(awaitLimit)
 	defer limit.Stop()
 	select {
 	case <-waiting.done:
-		return err
+		return nil
 	case <-limit.C:
 	case <-ctx.Done():
 	}
-	if object, ok := w.cached(name); ok && !absent && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
+	if err := w.ask(ctx, name, before, shown); err != nil {
+		return err
+	}
+	object, there := w.named(name)
+	if there && !shows(object, false) && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
 		return workload.Errorf(workload.FailedPrecondition, "workload_terminating",
 			"%s is being deleted, but stays until its finalizers are taken off: %s", name, strings.Join(object.GetFinalizers(), ", ")).Retry(retryHeld)
 	}
-	return err
+	return nil
+}
+
+// ask has reads show what the API server has of the object called name, which was
+// deleted, where the watch does not tell. before is what they show until then, if
+// shown.
+func (w *watched[T]) ask(ctx context.Context, name string, before T, shown bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit) // the caller's time may be over
+	defer cancel()
+	now, err := w.kind.get(ctx, w.client, w.namespace, name)
+	gone := apierrors.IsNotFound(err)
+	if err != nil && !gone {
+		return workload.Errorf(workload.Unavailable, "kubernetes_unavailable",
+			"%s is being deleted, and the API server does not say how far that is", name).Retry(retryHeld).Because(err)
+	}
+	if shown && (gone || now.GetUID() != before.GetUID()) {
+		w.hide(name, before.GetUID())
+	}
+	if !gone {
+		w.show(now)
+	}
+	return nil
 }
 
 func (w *watched[T]) register(name string, seen seen[T]) *waiter[T] {
@@ -117,7 +157,7 @@ func (w *watched[T]) notify(item any, gone bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.observed(object)
+	w.observed(object, gone)
 	for waiting := range w.waiters[object.GetName()] {
 		if waiting.seen(object, gone) {
 			delete(w.waiters[object.GetName()], waiting)

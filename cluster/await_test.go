@@ -9,7 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -69,7 +72,7 @@ func TestDeleting(t *testing.T) {
 		"another Pod":             {true, true, succeeds, func(t *testing.T, client *fake.Clientset) { create(t, client, aPod(named("b"))) }, awaitLimit},
 		"absent":                  {false, true, notFound, nothing, 0},
 		"absent, and shown still": {true, true, notFound, remove, 0},
-		"absent, but shown":       {true, true, notFound, nothing, awaitLimit},
+		"absent, but shown":       {true, true, notFound, nothing, 0},
 		"refused":                 {true, true, func() error { return refused }, nothing, 0},
 		// Another replica made it: its events are still to come.
 		"not shown yet": {false, true, succeeds, func(t *testing.T, client *fake.Clientset) {
@@ -190,10 +193,66 @@ func TestDeletingAWrittenPodOverAnother(t *testing.T) {
 	inCluster(t, func(t *testing.T, p *Pods, _ *fake.Clientset) {
 		p.Wrote(asWritten(t, aPod(version("5"))))
 		gone := func() error { return workload.NoSuchWorkload(id) }
-		if took := awaits(t, p, true, gone, func() {}); took != awaitLimit {
+		if took := awaits(t, p, true, gone, func() {}); took != 0 {
 			t.Errorf("it waits %v", took)
 		}
+		if s, ok := p.Get(id); ok {
+			t.Errorf("Get returns %v", s)
+		}
 	})
+}
+
+// TestDeletingMeetsTheEndOfAnEarlierPod: what the watch tells of a Pod that had the
+// name before is not taken for the end of this one.
+func TestDeletingMeetsTheEndOfAnEarlierPod(t *testing.T) {
+	inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
+		p.Wrote(asWritten(t, aPod(version("5"), func(p *corev1.Pod) { p.UID = "later" })))
+		client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), podName)
+		})
+		if took := awaits(t, p, false, succeeds, func() { remove(t, client) }); took != awaitLimit {
+			t.Errorf("it waits %v", took)
+		}
+		if s, ok := p.Get(id); ok {
+			t.Errorf("Get returns %v", s)
+		}
+	}, aPod(version("2")))
+}
+
+// TestDeletedWhileTheWatchIsBroken: what the API server says is gone is not shown,
+// also if the watch does not tell; another Pod of the name is.
+func TestDeletedWhileTheWatchIsBroken(t *testing.T) {
+	for name, del := range map[string]func() error{"deleted": succeeds, "absent": func() error { return workload.NoSuchWorkload(id) }} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
+				client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), podName)
+				})
+				awaits(t, p, false, del, func() {})
+				shown := func() (there bool) {
+					_ = p.Follow(t.Context(), id, func(s *workload.State) bool { there = s != nil; return true })
+					s, ok := p.Get(id)
+					if all := p.List(nil); ok != there || ok != (len(all) == 1) {
+						t.Errorf("Follow shows %v, Get %v, List %v", there, s, all)
+					}
+					return there
+				}
+				if shown() {
+					t.Error("it is shown still")
+				}
+				update(t, client, aPod(version("2"))) // a watch that replays what was
+				synctest.Wait()
+				if shown() {
+					t.Error("it is shown again")
+				}
+				update(t, client, aPod(version("3"), func(p *corev1.Pod) { p.UID = "another" }))
+				synctest.Wait()
+				if !shown() {
+					t.Error("another Pod is not shown")
+				}
+			}, aPod())
+		})
+	}
 }
 
 func TestDeletingEndsWithTheCall(t *testing.T) {

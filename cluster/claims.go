@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -24,7 +27,10 @@ func NewClaims(client kubernetes.Interface, namespace string) (*Claims, error) {
 			return f.Core().V1().PersistentVolumeClaims().Informer()
 		},
 		fresh: func() *corev1.PersistentVolumeClaim { return &corev1.PersistentVolumeClaim{} },
-		trim:  trimClaim,
+		get: func(ctx context.Context, client kubernetes.Interface, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+			return client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+		trim: trimClaim,
 	})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (p *Pods) now(name string) *workload.State {
 	if written, pending := p.written.objects[name]; pending { // it is newer than the cache
 		return state(written.object)
 	}
-	if pod, ok := p.cached(name); ok {
+	if pod, ok := p.cached(name); ok && !p.hidden(pod) {
 		return state(pod)
 	}
 	return nil

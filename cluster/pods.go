@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -22,7 +25,10 @@ func NewPods(client kubernetes.Interface, namespace string) (*Pods, error) {
 			return f.Core().V1().Pods().Informer()
 		},
 		fresh: func() *corev1.Pod { return &corev1.Pod{} },
-		trim:  trimPod,
+		get: func(ctx context.Context, client kubernetes.Interface, namespace, name string) (*corev1.Pod, error) {
+			return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+		trim: trimPod,
 	})
 	if err != nil {
 		return nil, err

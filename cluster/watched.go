@@ -23,6 +23,8 @@ type kind[T metav1.Object] struct {
 	label    string
 	informer func(informers.SharedInformerFactory) cache.SharedIndexInformer
 	fresh    func() T
+	// get asks the API server for one object.
+	get func(ctx context.Context, client kubernetes.Interface, namespace, name string) (T, error)
 	// trim drops what nobody reads, so that the cache stays small and holds no
 	// secret.
 	trim func(T)
@@ -33,6 +35,7 @@ type kind[T metav1.Object] struct {
 type watched[T metav1.Object] struct {
 	kind      kind[T]
 	namespace string
+	client    kubernetes.Interface
 	factory   informers.SharedInformerFactory
 	informer  cache.SharedIndexInformer
 
@@ -55,10 +58,11 @@ func watch[T metav1.Object](client kubernetes.Interface, namespace string, kind 
 	w := &watched[T]{
 		kind:      kind,
 		namespace: namespace,
+		client:    client,
 		factory:   factory,
 		informer:  kind.informer(factory),
 		waiters:   map[string]map[*waiter[T]]struct{}{},
-		written:   written[T]{objects: map[string]writtenObject[T]{}},
+		written:   written[T]{objects: map[string]writtenObject[T]{}, gone: map[string]goneObject{}},
 	}
 	if _, err := w.informer.AddEventHandler(w.handler()); err != nil {
 		return nil, fmt.Errorf("watching the %s: %w", kind.plural, err)
@@ -95,13 +99,19 @@ func (w *watched[T]) named(name string) (T, bool) {
 	if object, ok := w.writtenNamed(name); ok {
 		return object, true
 	}
-	return w.cached(name)
+	object, ok := w.cached(name)
+	if !ok {
+		return object, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return object, !w.hidden(object)
 }
 
 // all returns the objects that selector selects.
 func (w *watched[T]) all(selector labels.Selector) []T {
 	// What was written is read first: it leaves when the cache has it.
-	pending := w.writtenObjects()
+	pending, gone := w.writtenObjects()
 	stored := w.informer.GetStore().List()
 	objects := make([]T, 0, len(stored)+len(pending))
 	add := func(object T) {
@@ -114,9 +124,13 @@ func (w *watched[T]) all(selector labels.Selector) []T {
 		if !ok {
 			continue
 		}
-		if _, replaced := pending[object.GetName()]; !replaced {
-			add(object)
+		if _, replaced := pending[object.GetName()]; replaced {
+			continue
 		}
+		if o, ok := gone[object.GetName()]; ok && o.uid == object.GetUID() {
+			continue
+		}
+		add(object)
 	}
 	for _, object := range pending {
 		add(object)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // writtenLimit bounds how long a written object is shown that the watch never
@@ -19,9 +20,17 @@ const writtenLimit = time.Minute
 // watch yet, so that a caller sees its own start without waiting for it.
 type written[T metav1.Object] struct {
 	objects map[string]writtenObject[T]
+	// gone are objects that the API server said are gone, by name, until the watch
+	// says so, too.
+	gone map[string]goneObject
 	// version is the highest resource version that came through the watch. The
 	// API server's versions are numbers that grow over all objects.
 	version int64
+}
+
+type goneObject struct {
+	uid types.UID
+	at  time.Time
 }
 
 type writtenObject[T metav1.Object] struct {
@@ -33,10 +42,16 @@ type writtenObject[T metav1.Object] struct {
 // Wrote makes reads show an object as the API server returned it, until the
 // watch brings it.
 func (w *watched[T]) Wrote(object *unstructured.Unstructured) {
-	known, version := w.kind.fresh(), number(object.GetResourceVersion())
+	known := w.kind.fresh()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, known); err != nil {
 		return // the API server returned it, so it is one
 	}
+	w.show(known)
+}
+
+// show makes reads show an object that the API server has returned.
+func (w *watched[T]) show(known T) {
+	version := number(known.GetResourceVersion())
 	w.kind.trim(known)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,8 +61,32 @@ func (w *watched[T]) Wrote(object *unstructured.Unstructured) {
 	}
 }
 
+// hide makes reads not show an object that the API server said is gone: a watch
+// that is broken may tell of it much later.
+func (w *watched[T]) hide(name string, uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o, ok := w.written.objects[name]; ok && o.object.GetUID() == uid {
+		delete(w.written.objects, name)
+	}
+	maps.DeleteFunc(w.written.gone, func(name string, o goneObject) bool {
+		_, cached := w.cached(name) // then the watch has still to tell of it
+		return !cached && time.Since(o.at) > writtenLimit
+	})
+	w.written.gone[name] = goneObject{uid: uid, at: time.Now()}
+}
+
+// hidden reports whether the object was said to be gone. The caller holds w.mu.
+func (w *watched[T]) hidden(object T) bool {
+	o, ok := w.written.gone[object.GetName()]
+	return ok && o.uid == object.GetUID()
+}
+
 // observed forgets what the watch has brought. The caller holds w.mu.
-func (w *watched[T]) observed(object T) {
+func (w *watched[T]) observed(object T, gone bool) {
+	if gone || !w.hidden(object) {
+		delete(w.written.gone, object.GetName())
+	}
 	w.written.version = max(w.written.version, number(object.GetResourceVersion()))
 	if o, ok := w.written.objects[object.GetName()]; ok && o.version <= w.written.version {
 		delete(w.written.objects, object.GetName())
@@ -65,17 +104,17 @@ func (w *watched[T]) writtenNamed(name string) (object T, ok bool) {
 	return o.object, true
 }
 
-// writtenObjects returns the written objects by name.
-func (w *watched[T]) writtenObjects() map[string]T {
+// writtenObjects returns the written objects by name, and those that are gone.
+func (w *watched[T]) writtenObjects() (out map[string]T, gone map[string]goneObject) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := make(map[string]T, len(w.written.objects))
+	out = make(map[string]T, len(w.written.objects))
 	for name, o := range w.written.objects {
 		if time.Since(o.at) <= writtenLimit {
 			out[name] = o.object
 		}
 	}
-	return out
+	return out, maps.Clone(w.written.gone)
 }
 
 // number is a resource version as a number; one that is none counts as the

@@ -27,6 +27,9 @@ const (
 	apiAway = 5 * time.Second
 	// serviceLimit is how soon after it is ready a start succeeds.
 	serviceLimit = 5 * time.Second
+	// logLimit is how soon after it a log goes on: a request that an API server took
+	// which then ended may have to be given up first, after half a minute.
+	logLimit = time.Minute
 	// apiCallLimit is the deadline of a caller's write.
 	apiCallLimit = 2 * time.Second
 )
@@ -222,7 +225,19 @@ func mayTryAgain(err error) string {
 // end ends the load and tells what was wrong with it.
 func (l *load) end(t *testing.T) {
 	t.Helper()
-	l.log.awaits(t, "\n300 .\n")
+	back := time.Now()
+	eventually(t, logLimit, "the log goes on", func() error {
+		select {
+		case <-l.log.done:
+			t.Fatalf("the log ends after %d lines with %v", l.log.lines(), l.log.err)
+		default:
+		}
+		if got := l.log.lines(); got < 300 {
+			return fmt.Errorf("%d lines have come", got)
+		}
+		return nil
+	})
+	t.Logf("the log was whole %s after that", time.Since(back).Round(time.Millisecond))
 	l.finish()
 	l.all.Wait()
 	l.mu.Lock()

@@ -66,16 +66,18 @@ func (s *Server) deletePodAndClaims(ctx context.Context, ref string, grace *int6
 	if !ok {
 		return workload.NoSuchWorkload(ref)
 	}
-	uid, claims, err := s.applier.Mounted(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, name := range claims {
-		if err := s.deleteClaim(ctx, name, forced(grace)); err != nil {
+	return s.workloads.Deleting(ctx, workload.PodName(id), !forced(grace), func() error {
+		uid, claims, err := s.applier.Mounted(ctx, id)
+		if err != nil {
 			return err
 		}
-	}
-	return s.deletePodOf(ctx, id, uid, grace)
+		for _, name := range claims {
+			if err := s.deleteClaim(ctx, name, forced(grace)); err != nil {
+				return err
+			}
+		}
+		return s.applier.Delete(ctx, id, uid, grace)
+	})
 }
 
 func (s *Server) deletePodOf(ctx context.Context, id, uid string, grace *int64) error {
