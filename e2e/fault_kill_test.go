@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -29,6 +30,32 @@ func TestKilledRemove(t *testing.T) {
 		l.proxy.follow(p)
 		return l.perform(l.Context(), m, []*op{{does: toRemoveAll, subject: m.subjects[0]}})
 	})
+}
+
+// TestForgottenStart does so with a start that nobody makes again: the runner takes
+// away what is left of it.
+func TestForgottenStart(t *testing.T) {
+	if !reaps() {
+		t.Skip("this runner leaves such starts to whoever makes them again")
+	}
+	var left atomic.Int32
+	killed(t, 7, func(l *lane, m *model, p plan) error {
+		l.proxy.follow(p)
+		err := l.perform(l.Context(), m, []*op{{does: toStart, subject: m.subjects[0], request: m.newRequest(m.subjects[0], "1"), givesUp: true}})
+		if err != nil {
+			return err
+		}
+		w, err := look(l.Context(), l.ns.name, m.run)
+		for _, pod := range w.pods {
+			if isGated(pod) {
+				left.Add(1)
+			}
+		}
+		return err
+	})
+	if left.Load() == 0 {
+		t.Error("no start has left anything")
+	}
 }
 
 // killed makes calls once without a fault, which takes so many writes, and then
