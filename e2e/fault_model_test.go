@@ -149,8 +149,9 @@ func (m *model) step(random *rand.Rand, number int) []*op {
 			return []*op{o}
 		}
 		ops = append(ops, o)
-		if o.does == toStart && random.IntN(4) == 0 { // another caller asks for the same
+		if o.does == toStart && random.IntN(3) == 0 { // another asks for the same, and one of the two leaves early
 			twin := *o
+			twin.hasty, twin.givesUp = !o.hasty, false
 			ops = append(ops, &twin)
 		}
 	}
