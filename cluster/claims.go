@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -43,7 +42,7 @@ func NewClaims(client kubernetes.Interface, namespace string) (*Claims, error) {
 // a Pod may still use it.
 func (c *Claims) Keys() map[string]string {
 	keys := map[string]string{}
-	for _, claim := range c.all(labels.Everything()) {
+	for _, claim := range c.all(nil) {
 		if key, ok := claim.Labels[workload.LabelVolumeKey]; ok && claim.DeletionTimestamp == nil {
 			keys[claim.Name] = key
 		}

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -46,7 +45,7 @@ func (p *Pods) Get(id string) (*workload.State, bool) {
 
 // List returns the states of all workloads with all the given labels.
 func (p *Pods) List(with map[string]string) []*workload.State {
-	pods := p.all(labels.SelectorFromSet(with))
+	pods := p.all(with)
 	states := make([]*workload.State, len(pods))
 	for i, pod := range pods {
 		states[i] = state(pod)

@@ -64,6 +64,9 @@ func watch[T metav1.Object](client kubernetes.Interface, namespace string, kind 
 		waiters:   map[string]map[*waiter[T]]struct{}{},
 		written:   written[T]{objects: map[string]writtenObject[T]{}, gone: map[string]goneObject{}},
 	}
+	if err := w.informer.AddIndexers(indexers()); err != nil {
+		return nil, fmt.Errorf("indexing the %s: %w", kind.plural, err)
+	}
 	if _, err := w.informer.AddEventHandler(w.handler()); err != nil {
 		return nil, fmt.Errorf("watching the %s: %w", kind.plural, err)
 	}
@@ -108,11 +111,45 @@ func (w *watched[T]) named(name string) (T, bool) {
 	return object, !w.hidden(object)
 }
 
-// all returns the objects that selector selects.
-func (w *watched[T]) all(selector labels.Selector) []T {
+// byLabel is the index of the cache by label, as "key=value".
+const byLabel = "label"
+
+func indexers() cache.Indexers {
+	return cache.Indexers{byLabel: func(item any) (pairs []string, err error) {
+		if object, ok := item.(metav1.Object); ok {
+			for key, value := range object.GetLabels() {
+				pairs = append(pairs, key+"="+value)
+			}
+		}
+		return pairs, nil
+	}}
+}
+
+// stored returns what the watch has brought that may have all the given labels: the
+// fewest that have one of them.
+func (w *watched[T]) stored(with map[string]string) (fewest []any) {
+	if len(with) == 0 {
+		return w.informer.GetStore().List()
+	}
+	first := true
+	for key, value := range with {
+		items, err := w.informer.GetIndexer().ByIndex(byLabel, key+"="+value)
+		if err != nil {
+			return w.informer.GetStore().List()
+		}
+		if first || len(items) < len(fewest) {
+			fewest, first = items, false
+		}
+	}
+	return fewest
+}
+
+// all returns the objects with all the given labels.
+func (w *watched[T]) all(with map[string]string) []T {
+	selector := labels.SelectorFromSet(with)
 	// What was written is read first: it leaves when the cache has it.
 	pending, gone := w.writtenObjects()
-	stored := w.informer.GetStore().List()
+	stored := w.stored(with)
 	objects := make([]T, 0, len(stored)+len(pending))
 	add := func(object T) {
 		if selector.Matches(labels.Set(object.GetLabels())) {
