@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -13,7 +12,7 @@ import (
 // that are being deleted.
 func (p *Pods) Unfinished() []workload.Unfinished {
 	var found []workload.Unfinished
-	for _, pod := range p.all(labels.Everything()) {
+	for _, pod := range p.all(nil) {
 		if len(pod.Spec.SchedulingGates) == 0 || pod.DeletionTimestamp != nil {
 			continue
 		}
