@@ -186,6 +186,9 @@ func (f *fake) Deleting(_ context.Context, name string, goingIsEnough bool, del 
 	defer f.mu.Unlock()
 	for i := range f.deleted[before:] {
 		last := &f.deleted[before+i]
+		if last.Waited != "" { // for by the deletion itself, within this one
+			continue
+		}
 		if name != last.ID && name != workload.PodName(last.ID) {
 			return errors.New("it waits for " + name)
 		}
