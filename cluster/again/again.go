@@ -14,6 +14,8 @@ import (
 const (
 	// Limit is how long the API server may fail.
 	Limit = time.Minute
+	// roleLimit is how long an API server may refuse what it allowed before.
+	roleLimit = 15 * time.Second
 	// AtOnce is the first pause where no other is said.
 	AtOnce = 50 * time.Millisecond
 	// longest is the longest pause of ours, and patience of those that the server
@@ -52,17 +54,21 @@ type Pauses struct {
 
 	failing time.Time
 	last    time.Duration
+	// answered is true once the API server has done its part; refused is since when
+	// it has said after that, that the runner may not ask.
+	answered bool
+	refused  time.Time
 }
 
 // After returns the length of the pause after an attempt, or what the caller is
 // told if there shall be no other attempt.
 func (p *Pauses) After(a Attempt) (time.Duration, error) {
 	switch {
-	case apierrors.IsForbidden(a.Err):
+	case apierrors.IsForbidden(a.Err) && !p.passing():
 		return 0, workload.Errorf(workload.PermissionDenied, "runner_not_allowed",
 			"the runner's Role lacks a verb that it needs to %s", p.What).Because(a.Err)
 	case a.Answered || a.Moved:
-		p.failing = time.Time{}
+		p.answered, p.failing, p.refused = true, time.Time{}, time.Time{}
 	case p.failing.IsZero():
 		p.failing = time.Now()
 	case time.Since(p.failing) > Limit:
@@ -76,6 +82,15 @@ func (p *Pauses) After(a Attempt) (time.Duration, error) {
 		return max(p.last, min(time.Duration(seconds)*time.Second, patience)), nil
 	}
 	return p.last, nil
+}
+
+// passing reports whether a refusal may pass: an API server that has just been started
+// knows no Roles yet for a moment, and refuses what it allowed before.
+func (p *Pauses) passing() bool {
+	if p.refused.IsZero() {
+		p.refused = time.Now()
+	}
+	return p.answered && time.Since(p.refused) < roleLimit
 }
 
 func (p *Pauses) unavailable(err error) error {

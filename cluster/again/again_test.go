@@ -82,6 +82,32 @@ func TestAnAnswerEndsTheFailure(t *testing.T) {
 	})
 }
 
+// TestRefusedForAWhile: an API server that has just been started refuses what it
+// allowed before, also after a long outage; if it goes on so, it means it.
+func TestRefusedForAWhile(t *testing.T) {
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil)
+	synctest.Test(t, func(t *testing.T) {
+		p := &Pauses{What: "read"}
+		after := func(a Attempt) error {
+			_, err := p.After(a)
+			return err
+		}
+		err := errors.Join(after(Attempt{Err: errDown, Answered: true}), after(Attempt{Err: errDown}))
+		time.Sleep(Limit - roleLimit)
+		err = errors.Join(err, after(Attempt{Err: refused}))
+		time.Sleep(roleLimit - 1)
+		err = errors.Join(err, after(Attempt{Err: refused}), after(Attempt{Err: errDown, Answered: true}), after(Attempt{Err: refused}))
+		if err != nil {
+			t.Errorf("it returns %v", err)
+		}
+		time.Sleep(roleLimit)
+		var domain *workload.Error
+		if err := after(Attempt{Err: refused}); !errors.As(err, &domain) || domain.Token != "runner_not_allowed" {
+			t.Errorf("after %v it returns %v", roleLimit, err)
+		}
+	})
+}
+
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

@@ -11,8 +11,8 @@ import (
 const (
 	// quietLimit is how long a log is silent before it is looked at.
 	quietLimit = time.Second
-	// probeEvery is how often it is, if it stays silent.
-	probeEvery = time.Minute
+	// probeEvery is how often it is, if it stays silent, and failedEvery, if that fails.
+	probeEvery, failedEvery = time.Minute, 5 * time.Second
 	// rotateLimit is the least time between two rotations of a log: kubelets refuse
 	// a shorter containerLogMonitorInterval.
 	rotateLimit = 3 * time.Second
@@ -28,7 +28,8 @@ type guard struct {
 	in  *pulse
 	cut context.CancelCauseFunc
 
-	begun, probed time.Time
+	// due is when the log is looked at next.
+	begun, probed, due time.Time
 	// settled is true once the kubelet has come to the end of the file.
 	settled bool
 	// behind is how much was read when the log was found to go on, else -1.
@@ -56,7 +57,7 @@ func (g *guard) watch(ctx context.Context) {
 		case g.s.watch.over.Load():
 			g.cut(errMute)
 			return
-		case !g.s.memory.empty() && time.Since(g.probed) >= probeEvery:
+		case !g.s.memory.empty() && !time.Now().Before(g.due):
 			g.probe(ctx, reads)
 		}
 	}
@@ -65,9 +66,11 @@ func (g *guard) watch(ctx context.Context) {
 // probe looks whether the log goes on after what was read.
 func (g *guard) probe(ctx context.Context, reads int64) {
 	g.probed = time.Now()
+	g.due = g.probed.Add(probeEvery)
 	last, err := g.s.probe(ctx, false)
 	switch {
 	case err != nil:
+		g.due = g.probed.Add(failedEvery)
 	case last == endKnown:
 		g.settled = true
 	case last == endEmpty && (g.settled || reads == 0):
