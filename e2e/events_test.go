@@ -194,7 +194,7 @@ func TestEventsHaveNoGap(t *testing.T) {
 // server says so, and after broken connections, with no gap and no repetition (C43).
 func TestEventsGoOn(t *testing.T) {
 	ns := newNamespace(t)
-	e := newExpirer(t)
+	e := newExpirer(t, "events")
 	r := startRunner(t, ns.through(t, e.URL, e.ca()))
 	c := r.events(t, &runnerv1.StreamEventsRequest{Filters: []*runnerv1.EventFilter{eventFilter("reason", "Test")}})
 	number := 0

@@ -35,9 +35,6 @@ func TestKilledRemove(t *testing.T) {
 // TestForgottenStart does so with a start that nobody makes again: the runner takes
 // away what is left of it.
 func TestForgottenStart(t *testing.T) {
-	if !reaps() {
-		t.Skip("this runner leaves such starts to whoever makes them again")
-	}
 	var left atomic.Int32
 	killed(t, 7, func(l *lane, m *model, p plan) error {
 		l.proxy.follow(p)

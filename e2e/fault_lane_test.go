@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -34,22 +33,12 @@ type lane struct {
 // newLane starts a runner.
 func newLane(t *testing.T, policies bool) *lane {
 	t.Helper()
-	l := &lane{T: t, proxy: newFaulty(t), grace: 2 * time.Minute, tokens: documentedErrors(t)}
+	l := &lane{T: t, proxy: newFaulty(t), grace: 10 * time.Second, tokens: documentedErrors(t)}
 	l.ns = newNamespace(t).through(t, l.proxy.URL, l.proxy.ca())
 	newClaim(t, l.ns.name, foreignClaim, "", func(c *corev1.PersistentVolumeClaim) { c.Labels = nil })
-	l.flags = []string{fmt.Sprintf("--network-policy-enabled=%v", policies)}
-	if reaps() {
-		l.grace = 10 * time.Second
-		l.flags = append(l.flags, "--starts-grace="+l.grace.String())
-	}
+	l.flags = []string{fmt.Sprintf("--network-policy-enabled=%v", policies), "--starts-grace=" + l.grace.String()}
 	l.startRunner()
 	return l
-}
-
-// reaps reports whether the runner takes away starts that nobody has completed.
-func reaps() bool {
-	help, _ := exec.Command(suite.binary, "serve", "--help").CombinedOutput()
-	return strings.Contains(string(help), "starts-grace")
 }
 
 func (l *lane) startRunner() {
@@ -185,7 +174,7 @@ func (l *lane) clear(ctx context.Context, m *model) {
 		return
 	}
 	for _, pod := range pods.Items {
-		if !isGated(pod) || !reaps() {
+		if !isGated(pod) {
 			_ = core.Pods(l.ns.name).Delete(ctx, pod.Name, now) // if it is there
 		}
 	}

@@ -160,7 +160,7 @@ func (r *reader) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
 }
 
-// expirer is a proxy that answers the next watches of events with what the API
+// expirer is a proxy that answers the next watches of a resource with what the API
 // server says when it has forgotten a version.
 type expirer struct {
 	*reader
@@ -169,11 +169,11 @@ type expirer struct {
 	inStream atomic.Bool
 }
 
-func newExpirer(t testing.TB) *expirer {
+func newExpirer(t testing.TB, resource string) *expirer {
 	t.Helper()
 	e := &expirer{}
 	e.reader = newReader(t, func(w http.ResponseWriter, r *http.Request) bool {
-		watch := strings.HasSuffix(r.URL.Path, "/events") && r.URL.Query().Get("watch") != ""
+		watch := strings.HasSuffix(r.URL.Path, "/"+resource) && r.URL.Query().Get("watch") != ""
 		if !watch || e.watches.Load() <= 0 {
 			return false
 		}

@@ -225,3 +225,37 @@ func TestRun(t *testing.T) {
 		}
 	})
 }
+
+// TestSilence: a watch that brings nothing for too long ends; one that brings a
+// little now and then does not.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read, write := io.Pipe()
+		way := New(&meter{}).Caches(server(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: read}, nil
+		}))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/api/v1/namespaces/a/pods?watch=true", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := way.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		go func() {
+			for range 3 {
+				time.Sleep(silence - 1)
+				_, _ = io.WriteString(write, "a bookmark")
+			}
+		}()
+		begin := time.Now()
+		text, err := io.ReadAll(answer.Body)
+		if err == nil || string(text) != strings.Repeat("a bookmark", 3) {
+			t.Errorf("it brings %q, and ends with %v", text, err)
+		}
+		if took := time.Since(begin); took != 3*(silence-1)+silence {
+			t.Errorf("it ends after %v", took)
+		}
+	})
+}

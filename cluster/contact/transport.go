@@ -74,23 +74,38 @@ func line(err error) string {
 func (c *Contact) listen(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	answer, err := next.RoundTrip(r)
 	if asked := read(r); err == nil && asked.fills() && answer.StatusCode == http.StatusOK {
-		answer.Body = &body{answer.Body, func() { c.meter.Heard(asked.resource) }}
+		answer.Body = newBody(answer.Body, func() { c.meter.Heard(asked.resource) })
 	}
 	return answer, err
 }
 
-// body tells of each piece that is read. A watch has one for each event, and for
-// each bookmark, with which the API server says about once a minute that there
-// was none.
+// silence is how long a watch may bring nothing: the API server says about once a
+// minute, with a bookmark, that there was no event. After it the watch is ended, and
+// begun anew where it was: one that is open and mute would show what was for ever.
+const silence = 3 * time.Minute
+
+// body tells of each piece that is read, and ends when none comes.
 type body struct {
 	io.ReadCloser
 	heard func()
+	mute  *time.Timer
+}
+
+func newBody(of io.ReadCloser, heard func()) *body {
+	return &body{of, heard, time.AfterFunc(silence, func() { _ = of.Close() })} // the reader sees it
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
 		b.heard()
+		b.mute.Reset(silence)
 	}
 	return n, err
+}
+
+// Close closes it.
+func (b *body) Close() error {
+	b.mute.Stop()
+	return b.ReadCloser.Close() //nolint:wrapcheck // it is as without us
 }
