@@ -38,7 +38,7 @@ unit: ## Run the tests that need no cluster, golden cases among them
 
 .PHONY: e2e
 e2e: ## Run the tests on the cluster that is up
-	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m ./e2e -audit-log "$(AUDIT_LOG)"
+	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 45m ./e2e -audit-log "$(AUDIT_LOG)"
 
 # Made of Debian's packages, which not every machine can get.
 .PHONY: engine-image

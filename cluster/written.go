@@ -56,7 +56,7 @@ func (w *watched[T]) show(known T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.written.objects, func(_ string, o writtenObject[T]) bool { return time.Since(o.at) > writtenLimit })
-	if version > w.written.version {
+	if version > w.written.version && !w.hidden(known) { // what it was before it went may be told late
 		w.written.objects[known.GetName()] = writtenObject[T]{object: known, version: version, at: time.Now()}
 	}
 }

@@ -273,7 +273,7 @@ func TestArchiveOfOneThatEnds(t *testing.T) {
 			return err
 		},
 		"ended": func(id string) error {
-			r.inside(t, id, "kill 1")
+			r.execute(t, script(id, "kill 1")) // which may end it, too
 			return nil
 		},
 	} {

@@ -52,7 +52,7 @@ func TestManyFollowers(t *testing.T) {
 		}
 		c.wantNumbered(t, lines)
 	}
-	const kept = 25 // by the HTTP client, for the next request
+	const kept = 2 * 25 // by the HTTP clients of those that are followed, and that are read; for the next request
 	eventually(t, 30*time.Second, "their connections are closed", func() error {
 		if _, now := r.usage(t); now > files+kept {
 			return fmt.Errorf("%d files are open, %d before", now, files)
