@@ -10,10 +10,11 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// The signals are never given back: a second one, as supervisors send, must not end a
+	// process that ends well.
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if err := newRoot().ExecuteContext(ctx); err != nil {
 		fmt.Fprint(os.Stderr, report(err))
-		os.Exit(exitCode(err)) //nolint:gocritic // the process ends, and with it the signals
+		os.Exit(exitCode(err))
 	}
 }
