@@ -70,8 +70,9 @@ type dialer struct {
 
 // dial starts argv in a container, over WebSockets or over SPDY. Each is for servers,
 // and proxies before them, that know no other one; which comes first is a question of
-// speed. Measured on one machine, WebSockets bring a quarter more output, and SPDY takes
-// a third more input, so that it is for commands to which much is to be given.
+// speed. Measured on one machine, WebSockets bring a quarter more of output that comes
+// in small pieces, and SPDY takes a third more input, so that it is for commands to
+// which much is to be given.
 func (d *dialer) dial(ctx context.Context, p process) (connection, error) {
 	first, second := d.dialWebSocket, d.dialSPDY
 	if p.input == much {
