@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agynio/k8s-runner/applier"
-	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -92,14 +91,7 @@ func TestReaperAfterAKill(t *testing.T) {
 	cordon(t, ns.name)
 	hold := newPostHolder(t, "/secrets")
 	r := startRunner(t, ns.through(t, hold.URL, hold.ca()))
-	req := sleeper()
-	req.ImagePullCredentials = []*runnerv1.ImagePullCredential{{Registry: "r.example.com", Username: "u", Password: "p"}}
-	result := make(chan error, 1)
-	go func() {
-		_, err := r.StartWorkload(t.Context(), req)
-		result <- err
-	}()
-	hold.await(t)
+	req, result := r.startHeld(t, hold)
 	_ = r.process.Process.Kill()
 	<-r.exited
 	r.process = nil

@@ -17,6 +17,20 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
+// startHeld begins a start with a Secret, and returns once hold has it in the middle.
+func (r *runner) startHeld(t *testing.T, hold *postHolder) (req *runnerv1.StartWorkloadRequest, result <-chan error) {
+	t.Helper()
+	req = sleeper()
+	req.ImagePullCredentials = []*runnerv1.ImagePullCredential{{Registry: "r.example.com", Username: "u", Password: "p"}}
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.StartWorkload(t.Context(), req)
+		done <- err
+	}()
+	hold.await(t)
+	return req, done
+}
+
 // TestShutdownInAStart: a start that is on its way when the runner ends is finished if the
 // API server answers soon, and else taken back; a caller knows which.
 func TestShutdownInAStart(t *testing.T) {
@@ -33,14 +47,7 @@ func TestShutdownInAStart(t *testing.T) {
 			hold := newPostHolder(t, "/secrets")
 			hold.slow = 2 * time.Second
 			r := startRunner(t, ns.through(t, hold.URL, hold.ca()))
-			req := sleeper()
-			req.ImagePullCredentials = []*runnerv1.ImagePullCredential{{Registry: "r.example.com", Username: "u", Password: "p"}}
-			result := make(chan error, 1)
-			go func() {
-				_, err := r.StartWorkload(t.Context(), req)
-				result <- err
-			}()
-			hold.await(t)
+			req, result := r.startHeld(t, hold)
 			if err := r.process.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
