@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -204,6 +206,25 @@ func TestWrittenPodsDoNotComeBack(t *testing.T) {
 		create(t, client, aPod(version("5")))
 		remove(t, client)
 		p.Wrote(asWritten(t, aPod(version("5"))))
+		if s, ok := p.Get(id); ok || len(p.List(nil)) != 0 {
+			t.Errorf("Get returns %v", s)
+		}
+	})
+}
+
+// TestWrittenPodsEndWithTheirs: a list without it tells of a Pod as the watch last
+// had it, which was before it was written; another one of its name stays.
+func TestWrittenPodsEndWithTheirs(t *testing.T) {
+	inCluster(t, func(t *testing.T, p *Pods, _ *fake.Clientset) {
+		missed := func(uid types.UID) {
+			p.handler().OnDelete(cache.DeletedFinalStateUnknown{Obj: aPod(version("2"), func(p *corev1.Pod) { p.UID = uid })})
+		}
+		p.Wrote(asWritten(t, aPod(version("5"))))
+		missed("another")
+		if _, ok := p.Get(id); !ok {
+			t.Error("it went with another one")
+		}
+		missed(aPod().UID)
 		if s, ok := p.Get(id); ok || len(p.List(nil)) != 0 {
 			t.Errorf("Get returns %v", s)
 		}

@@ -88,7 +88,10 @@ func (w *watched[T]) observed(object T, gone bool) {
 		delete(w.written.gone, object.GetName())
 	}
 	w.written.version = max(w.written.version, number(object.GetResourceVersion()))
-	if o, ok := w.written.objects[object.GetName()]; ok && o.version <= w.written.version {
+	o, ok := w.written.objects[object.GetName()]
+	// One that a list no longer has is told of as it last was, which may be before
+	// it was written.
+	if ok && (o.version <= w.written.version || gone && o.object.GetUID() == object.GetUID()) {
 		delete(w.written.objects, object.GetName())
 	}
 }

@@ -16,6 +16,9 @@ const (
 	// askEvery is how often it is asked meanwhile, and askLimit bounds each time.
 	askEvery = 2 * time.Second
 	askLimit = 5 * time.Second
+	// settling is how long an API server that answers again may refuse what it
+	// allowed before: one that has just been started knows no Roles yet.
+	settling = 15 * time.Second
 )
 
 // Meter counts requests.
@@ -39,6 +42,8 @@ type Contact struct {
 	// since is when the API server began not to answer, or zero; reason is how.
 	since  time.Time
 	reason string
+	// back is when it last began to answer again, or zero.
+	back time.Time
 }
 
 // New returns a Contact that has heard nothing bad yet.
@@ -84,11 +89,16 @@ func (c *Contact) failing() bool {
 	return !c.since.IsZero()
 }
 
-// answers notes that the API server does.
-func (c *Contact) answers() {
+// answers notes that the API server does, and reports whether it has only just
+// begun to.
+func (c *Contact) answers() (settles bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.since.IsZero() {
+		c.back = time.Now()
+	}
 	c.since, c.reason = time.Time{}, ""
+	return !c.back.IsZero() && time.Since(c.back) < settling
 }
 
 // fails notes that it does not.

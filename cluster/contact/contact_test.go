@@ -164,6 +164,52 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestSettling: what an API server refuses that was out of reach a moment ago is to be
+// asked again, if it knows no Role; all else it means.
+func TestSettling(t *testing.T) {
+	const noRole = `{"kind":"Status","code":403,"message":"pods \"b\" is forbidden: User \"runner\" cannot get resource"}`
+	const quota = `{"kind":"Status","code":403,"message":"pods \"b\" is forbidden: exceeded quota: User"}`
+	away := fails(errors.New("connection refused"))
+	for name, c := range map[string]struct {
+		first server
+		later time.Duration
+		body  string
+		want  int
+	}{
+		"started":      {away, 0, noRole, 503},
+		"a while ago":  {away, settling, noRole, 403},
+		"was there":    {answers(200, ""), 0, noRole, 403},
+		"of something": {away, 0, quota, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &meter{}
+				contact := New(m)
+				ask(t, contact.Wrap(c.first), "GET", "/", "")
+				time.Sleep(time.Hour) // of the test's own time
+				ask(t, contact.Wrap(answers(403, "")), "GET", "/", "")
+				time.Sleep(c.later)
+				r, err := http.NewRequestWithContext(t.Context(), "GET", "https://server/api/v1/namespaces/a/pods/b", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := contact.Wrap(answers(403, c.body)).RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(answer.Body)
+				answer.Body.Close()
+				if answer.StatusCode != c.want || strings.Contains(string(body), "is forbidden") != (c.want == 403) || err != nil {
+					t.Errorf("it answers %d, %s, %v", answer.StatusCode, body, err)
+				}
+				if last := m.lines[len(m.lines)-1]; last != "asked get pods 403" {
+					t.Errorf("it counts %s", last)
+				}
+			})
+		})
+	}
+}
+
 // TestCancelled: a caller who goes away says nothing of the server.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

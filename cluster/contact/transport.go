@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -52,10 +53,35 @@ func (c *Contact) look(next http.RoundTripper, r *http.Request) (*http.Response,
 	c.meter.Asked(asked.verb, asked.resource, strconv.Itoa(answer.StatusCode))
 	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusUnauthorized {
 		c.fails("it answers " + strconv.Itoa(answer.StatusCode) + " " + http.StatusText(answer.StatusCode))
-	} else {
-		c.answers()
+	} else if c.answers() && answer.StatusCode == http.StatusForbidden {
+		return unsettled(answer)
 	}
 	return answer, err
+}
+
+// noRole is what the API server says if no Role allows what is asked, and not of
+// what its admission refuses.
+const noRole = " is forbidden: User "
+
+// unsettled returns the answer of an API server that has only just begun to answer.
+// If it says that no Role allows what is asked, that is made 503 of, which it is:
+// to be asked again.
+func unsettled(answer *http.Response) (*http.Response, error) {
+	said, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is as without us
+	}
+	if bytes.Contains(said, []byte(noRole)) {
+		answer.StatusCode = http.StatusServiceUnavailable
+		answer.Status = strconv.Itoa(answer.StatusCode) + " " + http.StatusText(answer.StatusCode)
+		answer.Header = http.Header{"Content-Type": {"application/json"}}
+		said = []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,` +
+			`"message":"the API server has only just been started, and knows no Roles yet"}`)
+		answer.ContentLength = int64(len(said))
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(said))
+	return answer, nil
 }
 
 // longest is how much of an error is told, in bytes.
