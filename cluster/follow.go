@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/agynio/k8s-runner/workload"
 )
@@ -36,6 +38,31 @@ func (p *Pods) Follow(ctx context.Context, id string, seen func(*workload.State)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Observe has seen called with each state that the watch brings of any workload, and
+// with the last one, gone, when its Pod is deleted. Calls never overlap. It is to be
+// called before Run.
+func (p *Pods) Observe(seen func(state *workload.State, gone bool)) error {
+	tell := func(item any, gone bool) {
+		if pod, ok := item.(*corev1.Pod); ok {
+			seen(state(pod), gone)
+		}
+	}
+	_, err := p.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(item any) { tell(item, false) },
+		UpdateFunc: func(_, item any) { tell(item, false) },
+		DeleteFunc: func(item any) {
+			if missed, ok := item.(cache.DeletedFinalStateUnknown); ok {
+				item = missed.Obj
+			}
+			tell(item, true)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching the states of %s: %w", p.kind.plural, err)
+	}
+	return nil
 }
 
 // now is the state of the Pod called name, or nil. The caller holds p.mu.

@@ -26,7 +26,7 @@ func state(pod *corev1.Pod) *workload.State {
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady:
-			s.Ready = c.Status == corev1.ConditionTrue
+			s.Ready, s.ReadyChanged = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && s.Reason == "":
 			s.Reason, s.Message = c.Reason, c.Message
 		}

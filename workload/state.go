@@ -17,8 +17,10 @@ type State struct {
 	// Reason and Message are the Pod's own, such as Evicted, or those of the
 	// condition that keeps it from being scheduled.
 	Reason, Message string
-	// Ready is the Pod's Ready condition.
-	Ready bool
+	// Ready is the Pod's Ready condition, ReadyChanged when it last changed, to the
+	// second.
+	Ready        bool
+	ReadyChanged time.Time
 	// Terminating is true once a deletion was asked for.
 	Terminating bool
 	// Containers are in the order init, main, sidecars.
