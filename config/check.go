@@ -31,6 +31,7 @@ func (c *Config) check() error {
 	}
 	_, addressOK := splitAddress(c.GRPC.Address)
 	require(addressOK, "grpc.address", "is not host:port, such as :50051")
+	c.checkTLS(require)
 	_, metricsOK := splitAddress(c.Metrics.Address)
 	require(metricsOK || c.Metrics.Address == "", "metrics.address", "is neither host:port, such as :9090, nor empty")
 	require(c.Traces.Endpoint == "" || isEndpoint(c.Traces.Endpoint), "traces.endpoint", "is neither a URL such as http://collector:4317 nor empty")
@@ -57,6 +58,7 @@ func (c *Config) check() error {
 	require(sizeOK && size > 0 && size <= maxArchive, "archive.max_size", "is not a quantity above zero and at most 1Gi, such as 64Mi")
 	gatewayHost, gatewayOK := splitAddress(c.Gateway.Address)
 	require(gatewayOK && gatewayHost != "", "gateway.address", "is not host:port, such as gateway:8080")
+	require(c.Gateway.RunnerID == "" || runnerID.MatchString(c.Gateway.RunnerID), "gateway.runner_id", "is not an id of at most 128 letters, digits, '.', '_' and '-'")
 	for _, name := range slices.Sorted(maps.Keys(c.Capabilities.Implementations)) {
 		known, key := implementations()[name], "capabilities.implementations["+name+"]"
 		require(len(known) > 0, key, "is not a capability with implementations; docker is")
@@ -90,6 +92,8 @@ const minGrace = 10 * time.Second
 
 // maxID is the largest user or group id that Kubernetes takes.
 const maxID = math.MaxInt32
+
+var runnerID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 var linuxCapability = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,31}$`)
 

@@ -12,6 +12,7 @@ import (
 // Config holds every setting. The koanf tags are the keys of the file.
 type Config struct {
 	GRPC         GRPC         `koanf:"grpc"`
+	TLS          TLS          `koanf:"tls"`
 	Metrics      Metrics      `koanf:"metrics"`
 	Traces       Traces       `koanf:"traces"`
 	Kube         Kube         `koanf:"kube"`
@@ -35,6 +36,18 @@ type Config struct {
 type GRPC struct {
 	// Address is host:port to listen on.
 	Address string `koanf:"address"`
+	// Plaintext lets it be served without TLS beyond loopback.
+	Plaintext bool `koanf:"plaintext"`
+}
+
+// TLS holds the PEM files of the server; without any there is no TLS.
+type TLS struct {
+	// Cert is the certificate, with those between it and its root.
+	Cert string `koanf:"cert"`
+	// Key is the private key of Cert.
+	Key string `koanf:"key"`
+	// ClientCA signs the certificates of callers; empty means that they need none.
+	ClientCA string `koanf:"client_ca"`
 }
 
 // Metrics is what a monitoring system and the kubelet ask, over HTTP.
@@ -126,12 +139,25 @@ type Gateway struct {
 	Address string `koanf:"address"`
 	// ServiceToken enrols the runner. Secret.
 	ServiceToken string `koanf:"service_token"`
+	TLS          bool   `koanf:"tls"`
+	// CA is a PEM file that signs the gateway's certificate; empty means the
+	// system's roots.
+	CA string `koanf:"ca"`
+	// RunnerID is the runner's name in the platform; empty means the one that the
+	// enrolment gives.
+	RunnerID string `koanf:"runner_id"`
 }
+
+// InPlatform reports whether the runner is part of a platform: it enrols and
+// reports to the gateway.
+func (c Config) InPlatform() bool { return c.Gateway.ServiceToken != "" }
 
 // Ziti is the overlay.
 type Ziti struct {
 	Enabled           bool          `koanf:"enabled"`
 	EnrollmentTimeout time.Duration `koanf:"enrollment_timeout"`
+	// IdentityFile keeps the identity between starts; empty means that memory does.
+	IdentityFile string `koanf:"identity_file"`
 }
 
 // Capabilities says how the capabilities of the catalog are implemented.

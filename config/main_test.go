@@ -36,8 +36,10 @@ func load(t *testing.T, m made) (Config, error) {
 	if m[inEnv]["kube.namespace"] == "" && m[inFile]["kube.namespace"] == "" && m[inFlag]["kube.namespace"] == "" {
 		from.Environ = append(from.Environ, "KUBE_NAMESPACE=workloads")
 	}
-	if m[inEnv]["network_policy.egress_cidrs"]+m[inFile]["network_policy.egress_cidrs"]+m[inFlag]["network_policy.egress_cidrs"] != "" {
-		from.Environ = append(from.Environ, "K8SRUNNER_NETWORK_POLICY=true")
+	for key, needed := range companions() {
+		if m[inEnv][key]+m[inFile][key]+m[inFlag][key] != "" {
+			from.Environ = append(from.Environ, needed...)
+		}
 	}
 	var lines []string
 	for key, value := range m[inFile] {
@@ -51,6 +53,17 @@ func load(t *testing.T, m made) (Config, error) {
 		}
 	}
 	return check(t, from)
+}
+
+// companions are settings without which another one is refused.
+func companions() map[string][]string {
+	return map[string][]string{
+		"network_policy.egress_cidrs": {"K8SRUNNER_NETWORK_POLICY=true"},
+		"tls.cert":                    {"K8SRUNNER_TLS_KEY=/key"},
+		"tls.key":                     {"K8SRUNNER_TLS_CERT=/cert"},
+		"tls.client_ca":               {"K8SRUNNER_TLS_CERT=/cert", "K8SRUNNER_TLS_KEY=/key"},
+		"gateway.ca":                  {"K8SRUNNER_GATEWAY_TLS=true"},
+	}
 }
 
 // check loads from and looks for the token in the error.

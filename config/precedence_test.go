@@ -20,8 +20,15 @@ func values() map[string]struct {
 		want [3]any
 	}
 	text := func(a, b, c string, read func(Config) any) row { return row{[3]string{a, b, c}, read, [3]any{a, b, c}} }
+	truth := func(read func(Config) any) row {
+		return row{[3]string{"true", "false", "1"}, read, [3]any{true, false, true}}
+	}
 	return map[string]row{
 		"grpc.address":            text(":1", ":2", "127.0.0.1:3", func(c Config) any { return c.GRPC.Address }),
+		"grpc.plaintext":          truth(func(c Config) any { return c.GRPC.Plaintext }),
+		"tls.cert":                text("/a", "/b", "/c", func(c Config) any { return c.TLS.Cert }),
+		"tls.key":                 text("/a", "/b", "/c", func(c Config) any { return c.TLS.Key }),
+		"tls.client_ca":           text("/a", "/b", "/c", func(c Config) any { return c.TLS.ClientCA }),
 		"metrics.address":         text(":1", ":2", "127.0.0.1:3", func(c Config) any { return c.Metrics.Address }),
 		"kube.namespace":          text("a", "b", "c", func(c Config) any { return c.Kube.Namespace }),
 		"kube.kubeconfig":         text("/a", "/b", "/c", func(c Config) any { return c.Kube.Kubeconfig }),
@@ -39,7 +46,11 @@ func values() map[string]struct {
 		"archive.max_size":        text("1Mi", "2Mi", "1Gi", func(c Config) any { return c.Archive.MaxSize }),
 		"gateway.address":         text("a:1", "b:2", "c:3", func(c Config) any { return c.Gateway.Address }),
 		"gateway.service_token":   text("a", "b", "", func(c Config) any { return c.Gateway.ServiceToken }),
-		"ziti.enabled":            {[3]string{"true", "false", "1"}, func(c Config) any { return c.Ziti.Enabled }, [3]any{true, false, true}},
+		"gateway.tls":             truth(func(c Config) any { return c.Gateway.TLS }),
+		"gateway.ca":              text("/a", "/b", "/c", func(c Config) any { return c.Gateway.CA }),
+		"gateway.runner_id":       text("a", "5f0c7d1e-0000-4000-8000-000000000000", "C.d_1", func(c Config) any { return c.Gateway.RunnerID }),
+		"ziti.enabled":            truth(func(c Config) any { return c.Ziti.Enabled }),
+		"ziti.identity_file":      text("/a", "/b", "/c", func(c Config) any { return c.Ziti.IdentityFile }),
 		"ziti.enrollment_timeout": {[3]string{"1s", "2m", "3h"}, func(c Config) any { return c.Ziti.EnrollmentTimeout }, [3]any{time.Second, 2 * time.Minute, 3 * time.Hour}},
 		"capabilities.implementations": {
 			[3]string{`{"docker":"rootless"}`, `{"docker":"privileged"}`, `{"docker":"kata-fc"}`},
@@ -66,7 +77,7 @@ func values() map[string]struct {
 			[3]any{[]string{"NET_RAW", "KILL"}, []string{"NET_ADMIN"}, []string{"A_B", "C_D"}},
 		},
 		"security.run_as_user":   {[3]string{"1", "0", "2147483647"}, func(c Config) any { return c.Security.RunAsUser }, [3]any{int64(1), int64(0), int64(2147483647)}},
-		"network_policy.enabled": {[3]string{"true", "false", "1"}, func(c Config) any { return c.NetworkPolicy.Enabled }, [3]any{true, false, true}},
+		"network_policy.enabled": truth(func(c Config) any { return c.NetworkPolicy.Enabled }),
 		"network_policy.egress_cidrs": {
 			[3]string{"[10.0.0.0/8]", "10.0.0.0/8,2001:db8::/32", "0.0.0.0/0"},
 			func(c Config) any { return c.NetworkPolicy.EgressCIDRs },
@@ -134,6 +145,9 @@ func TestDefaults(t *testing.T) {
 		"GATEWAY_ADDRESS": "gateway.address", "SERVICE_TOKEN": "gateway.service_token", "ZITI_ENROLLMENT_TIMEOUT": "ziti.enrollment_timeout",
 		"PVC_STORAGE_CLASS": "volumes.storage_class", "PVC_STORAGE_SIZE": "volumes.size", "CATALOG_PATH": "catalog.path",
 		"CAPABILITY_IMPLEMENTATIONS": "capabilities.implementations", "LOG_LEVEL": "log.level",
+		"K8SRUNNER_GRPC_PLAINTEXT": "grpc.plaintext", "K8SRUNNER_TLS_CERT": "tls.cert", "K8SRUNNER_TLS_KEY": "tls.key",
+		"K8SRUNNER_TLS_CLIENT_CA": "tls.client_ca", "K8SRUNNER_GATEWAY_TLS": "gateway.tls", "K8SRUNNER_GATEWAY_CA": "gateway.ca",
+		"K8SRUNNER_RUNNER_ID": "gateway.runner_id", "K8SRUNNER_ZITI_IDENTITY_FILE": "ziti.identity_file",
 	}
 	for env, key := range names {
 		if got := envOf(t, key); got != env {
@@ -206,7 +220,7 @@ func TestEmptyVariablesAreUnset(t *testing.T) {
 // TestEmptySections are what is left when every line of one is a comment.
 func TestEmptySections(t *testing.T) {
 	var text string
-	for _, section := range []string{"grpc", "metrics", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities", "security", "network_policy", "templates"} {
+	for _, section := range []string{"grpc", "tls", "metrics", "kube", "log", "workload", "catalog", "volumes", "gateway", "ziti", "capabilities", "security", "network_policy", "templates"} {
 		text += section + ":\n"
 	}
 	for _, text := range []string{"", "# nothing\n", text, "log: {level: }\n"} {

@@ -14,6 +14,7 @@ import (
 func TestPrintedConfigReadsBack(t *testing.T) {
 	full := Config{
 		GRPC:          GRPC{Address: "[::1]:1"},
+		TLS:           TLS{Cert: "/c: d", Key: "0123", ClientCA: "true"},
 		Metrics:       Metrics{Address: ""},
 		Traces:        Traces{Endpoint: "https://collector:4317"},
 		Kube:          Kube{Namespace: "123", Kubeconfig: "/a b: c", QPS: 0.1, Burst: 7},
@@ -25,14 +26,14 @@ func TestPrintedConfigReadsBack(t *testing.T) {
 		Templates:     Templates{Namespace: "a", AllowedKinds: []string{"v1 ConfigMap", "a.example/v1 Thing"}},
 		Volumes:       Volumes{StorageClass: "0123", Size: "1e9"},
 		Archive:       Archive{MaxSize: "1Mi"},
-		Gateway:       Gateway{Address: "h:1"},
-		Ziti:          Ziti{Enabled: true, EnrollmentTimeout: 90*time.Second + time.Millisecond},
+		Gateway:       Gateway{Address: "h:1", TLS: true, CA: "/ca", RunnerID: "0123"},
+		Ziti:          Ziti{Enabled: true, EnrollmentTimeout: 90*time.Second + time.Millisecond, IdentityFile: "yes"},
 		Capabilities:  Capabilities{Implementations: map[string]string{"docker": "rootless"}, DockerImage: "a:1", DockerRootlessImage: "b"},
 		Security:      Security{Profile: "restricted", AllowedCapabilities: []string{"KILL", "NET_RAW"}, AllowedPrivileges: []string{"host-path"}, RunAsUser: 7},
 		NetworkPolicy: NetworkPolicy{Enabled: true, EgressCIDRs: []string{"10.0.0.0/8"}},
 	}
 	plain := Default()
-	plain.Kube.Namespace = "workloads"
+	plain.Kube.Namespace, plain.GRPC.Plaintext = "workloads", true
 	for name, c := range map[string]Config{"defaults": plain, "everything": full} {
 		t.Run(name, func(t *testing.T) {
 			text, err := c.YAML()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,6 +11,7 @@ import (
 func TestRefusesBadValues(t *testing.T) {
 	for key, bad := range map[string][]string{
 		"grpc.address":                       {"50052", "localhost", ":", ":http", ":65536", "a:b:c", ":-1"},
+		"grpc.plaintext":                     {"x", "yes", "2"},
 		"metrics.address":                    {"9091", "localhost", ":", ":http", ":65536"},
 		"kube.namespace":                     {"A", "a_b", "a b", "-a", strings.Repeat("a", 64)},
 		"kube.qps":                           {"0", "-1", "many", "NaN", "Inf", "1,5", "true"},
@@ -24,6 +26,8 @@ func TestRefusesBadValues(t *testing.T) {
 		"volumes.size":                       {"0", "-1Gi", "lots", "10GB", "10 Gi", "1e-99999999"},
 		"archive.max_size":                   {"0", "-1Mi", "lots", "64MB", "1025Mi", "2Gi", "1e99", "0.5"},
 		"gateway.address":                    {"nohost", ":8081", "nohost:", "nohost:http", "http://nohost:8081"},
+		"gateway.tls":                        {"x", "yes", "2"},
+		"gateway.runner_id":                  {"-a", "a b", "a/b", "runner\nid", "r\u00fcnner", strings.Repeat("a", 129)},
 		"ziti.enabled":                       {"x", "yes", "2", "on"},
 		"ziti.enrollment_timeout":            {"x", "2", "0s", "-1m", "2 m"},
 		"capabilities.implementations":       {"x", "[]", `{"docker":1}`, `{"docker":null,"x":{}}`, `"x"`, "null", "1", `{"docker":"a"`, `{"docker":"a"}x`, `{"docker":["a"]}`, `{"docker":"podman"}`, `{"gpu":"rootless"}`, `{"docker":""}`},
@@ -84,6 +88,9 @@ func TestRefusesOtherTypesOfTheFile(t *testing.T) {
 		"kube.qps":                      {"true", "[1]", "x"},
 		"kube.burst":                    {"1.5", "true", "[1]"},
 		"gateway.service_token":         {"0123", "[" + token + "]", "{" + token + ": " + token + "}", "true", "1.0"},
+		"grpc.plaintext":                {"1", "[true]", "x"},
+		"tls.cert":                      {"1", "[/cert]", "true"},
+		"gateway.runner_id":             {"0123", "1", "true"},
 		"ziti.enabled":                  {"1", "[true]", "x"},
 		"ziti.enrollment_timeout":       {"5", "1.5", "[5s]", "5"},
 		"capabilities.implementations":  {"[docker]", "{docker: 1}", "{docker: [a]}", "{docker: true}", "x"},
@@ -186,5 +193,5 @@ func TestErrorsHoldNoToken(t *testing.T) {
 
 // anyText are settings without a wrong value.
 func anyText(key string) bool {
-	return key == "kube.kubeconfig" || key == "catalog.path"
+	return slices.Contains([]string{"kube.kubeconfig", "catalog.path", "tls.cert", "tls.key", "tls.client_ca", "gateway.ca", "ziti.identity_file"}, key)
 }

@@ -22,6 +22,10 @@ const envPrefix = "K8SRUNNER_"
 func settings() []setting {
 	return []setting{
 		{key: "grpc.address", env: "GRPC_ADDR", usage: "host:port to serve the API on"},
+		{key: "grpc.plaintext", env: "K8SRUNNER_GRPC_PLAINTEXT", usage: "serve without TLS on an address that is not on loopback"},
+		{key: "tls.cert", env: "K8SRUNNER_TLS_CERT", usage: "PEM file of the server's certificate"},
+		{key: "tls.key", env: "K8SRUNNER_TLS_KEY", usage: "PEM file of its private key"},
+		{key: "tls.client_ca", env: "K8SRUNNER_TLS_CLIENT_CA", usage: "PEM file of the authorities whose certificates callers need (default: they need none)"},
 		{key: "metrics.address", env: "METRICS_ADDRESS", usage: "host:port to serve metrics and probes on; empty serves none"},
 		{key: "traces.endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", usage: "URL of an OTLP collector's gRPC to send traces to; empty sends none"},
 		{key: "kube.namespace", env: "KUBE_NAMESPACE", usage: "namespace in which workloads run (required)"},
@@ -41,8 +45,12 @@ func settings() []setting {
 		{key: "archive.max_size", env: "K8SRUNNER_ARCHIVE_MAX_SIZE", usage: "largest archive that PutArchive takes"},
 		{key: "gateway.address", env: "GATEWAY_ADDRESS", usage: "host:port of the platform's gateway"},
 		{key: "gateway.service_token", env: "SERVICE_TOKEN", secret: true},
+		{key: "gateway.tls", env: "K8SRUNNER_GATEWAY_TLS", usage: "use TLS to the gateway"},
+		{key: "gateway.ca", env: "K8SRUNNER_GATEWAY_CA", usage: "PEM file of the authorities of the gateway's certificate (default: the system's)"},
+		{key: "gateway.runner_id", env: "K8SRUNNER_RUNNER_ID", usage: "id of the runner in the platform (default: what the enrolment says)"},
 		{key: "ziti.enabled", env: "ZITI_ENABLED", usage: "serve on the overlay"},
 		{key: "ziti.enrollment_timeout", env: "ZITI_ENROLLMENT_TIMEOUT", usage: "longest time for the enrolment"},
+		{key: "ziti.identity_file", env: "K8SRUNNER_ZITI_IDENTITY_FILE", usage: "file that keeps the overlay's identity between starts (default: memory alone)"},
 		{key: "capabilities.implementations", env: "CAPABILITY_IMPLEMENTATIONS", usage: `JSON, such as {"docker":"rootless"}`},
 		{key: "capabilities.docker_image", env: "K8SRUNNER_DOCKER_IMAGE", usage: "image of the Docker daemon"},
 		{key: "capabilities.docker_rootless_image", env: "K8SRUNNER_DOCKER_ROOTLESS_IMAGE", usage: "image of the rootless Docker daemon"},

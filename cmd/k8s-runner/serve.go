@@ -30,13 +30,16 @@ func newServe() *cobra.Command {
 Settings come from the defaults, then --config FILE, then the environment, then
 flags; each overrides the one before. --print-config shows the result, secrets
 masked, in the form of the file.`,
-		Example: `  KUBE_NAMESPACE=workloads k8s-runner serve
-  k8s-runner serve --kube-namespace workloads --kube-kubeconfig ~/.kube/config
+		Example: `  KUBE_NAMESPACE=workloads k8s-runner serve --grpc-address 127.0.0.1:50051
+  k8s-runner serve --kube-namespace workloads --tls-cert tls.crt --tls-key tls.key --tls-client-ca callers.crt
   k8s-runner serve --config runner.yaml --print-config`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(config.Sources{File: file, Environ: os.Environ(), Flags: cmd.Flags()})
 			if err != nil {
+				return err
+			}
+			if err := c.CheckServing(); err != nil {
 				return err
 			}
 			if printConfig {
