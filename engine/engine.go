@@ -45,6 +45,9 @@ func New(o Options) (*Engine, error) {
 // Digest identifies the templates.
 func (e *Engine) Digest() string { return e.set.Digest() }
 
+// Capabilities lists those of the catalog that work with the settings.
+func Capabilities(offered *catalog.Catalog, c config.Config) []string { return offered.Available(offer(c)) }
+
 func offer(c config.Config) catalog.Offer {
 	return catalog.Offer{
 		Implementations:   c.Capabilities.Implementations,

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -52,6 +53,13 @@ func (a *API) Heard(cache string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.heard[cache] = time.Now()
+}
+
+// Caches returns when each cache last heard from the API server.
+func (a *API) Caches() map[string]time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.heard)
 }
 
 // Describe is prometheus.Collector's.

@@ -14,6 +14,8 @@ const (
 	partCalls     = "grpc"
 	partClaims    = "claims"
 	partContact   = "kubernetes"
+	partGateway   = "gateway"
+	partOverlay   = "overlay"
 	partPods      = "pods"
 	partTemplates = "templates"
 )
@@ -48,8 +50,14 @@ type reach interface {
 	Lost() (reason string, lost bool)
 }
 
-// lines returns the reasons, each on a line that starts with its part.
-func (r *readiness) lines(templates *overrides.State, server reach) []string {
+// bound tells whether callers reach the runner over the overlay.
+type bound interface {
+	Ready() (ready bool, reason string)
+}
+
+// lines returns the reasons, each on a line that starts with its part. There may be no
+// overlay: nil.
+func (r *readiness) lines(templates *overrides.State, server reach, overlay bound) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lines []string
@@ -61,6 +69,11 @@ func (r *readiness) lines(templates *overrides.State, server reach) []string {
 	}
 	if reason, lost := server.Lost(); lost {
 		lines = append(lines, partContact+": "+printable(reason))
+	}
+	if overlay != nil {
+		if ready, reason := overlay.Ready(); !ready {
+			lines = append(lines, partOverlay+": "+printable(reason))
+		}
 	}
 	return lines
 }

@@ -6,30 +6,27 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"k8s.io/client-go/discovery"
 
 	"github.com/agynio/k8s-runner/applier"
+	"github.com/agynio/k8s-runner/catalog"
 	"github.com/agynio/k8s-runner/cluster/contact"
 	"github.com/agynio/k8s-runner/cluster/exec"
 	"github.com/agynio/k8s-runner/cluster/files"
 	"github.com/agynio/k8s-runner/config"
+	"github.com/agynio/k8s-runner/engine"
 	"github.com/agynio/k8s-runner/metrics"
+	"github.com/agynio/k8s-runner/overlay"
 	"github.com/agynio/k8s-runner/overrides"
 	"github.com/agynio/k8s-runner/reaper"
-	"github.com/agynio/k8s-runner/rpc"
 	"github.com/agynio/k8s-runner/tracing"
 	"github.com/agynio/k8s-runner/workload"
 )
-
-// shutdownLimit bounds the wait for calls in flight when the service ends.
-const shutdownLimit = 10 * time.Second
 
 // service is a runner with all its parts. It is the only place that knows them
 // all.
@@ -45,6 +42,15 @@ type service struct {
 	writer   *applier.Applier
 	reads
 	commands *exec.Executor
+	offered  *catalog.Catalog
+	errors   *lastErrors
+	began    time.Time
+	// platform is nil for a runner without one.
+	platform *platform
+
+	mu sync.Mutex
+	// binding is that of the overlay, once there is one.
+	binding *overlay.Binding
 }
 
 // newService makes the parts, of which none runs yet.
@@ -65,8 +71,10 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	resources := discovery.ToServerResourcesInterfaceWithContext(access.reads.Discovery())
 	s := &service{
 		config: c, log: log, metrics: measured, ready: newReadiness(), contact: reach, access: access,
-		writer: applier.New(access.writes, resources, c.Kube.Namespace),
+		writer:  applier.New(access.writes, resources, c.Kube.Namespace),
+		offered: offered, errors: newLastErrors(), began: time.Now(),
 	}
+	log.AddHook(s.errors)
 	if s.traces, err = tracing.New(context.Background(), c.Traces.Endpoint, log); err != nil {
 		return nil, fmt.Errorf("traces.endpoint (environment OTEL_EXPORTER_OTLP_ENDPOINT): %w", err)
 	}
@@ -75,6 +83,9 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 		return nil, err
 	}
 	if s.reads, err = newReads(access, c.Kube.Namespace); err != nil {
+		return nil, err
+	}
+	if s.platform, err = newPlatform(c, offered, engine.Capabilities(offered, c), s.pods, measured.Reports, log); err != nil {
 		return nil, err
 	}
 	s.commands = exec.New(exec.Options{
@@ -119,7 +130,7 @@ func (s *service) run(ctx context.Context) error {
 			return err
 		}
 		s.log.WithField("address", probes.Addr().String()).Info("serving metrics")
-		handler := s.metrics.Handler(func() []string { return s.ready.lines(s.operator.Current(), s.contact) })
+		handler := s.metrics.Handler(s.lacks)
 		group.Go(func() error { return metrics.Serve(called, probes, handler) })
 	}
 	group.Go(func() error {
@@ -154,70 +165,21 @@ func (s *service) run(ctx context.Context) error {
 	return err
 }
 
+// lacks says why the runner is not ready, if it is not.
+func (s *service) lacks() []string {
+	s.mu.Lock()
+	binding := s.binding
+	s.mu.Unlock()
+	if binding == nil {
+		return s.ready.lines(s.operator.Current(), s.contact, nil)
+	}
+	return s.ready.lines(s.operator.Current(), s.contact, binding)
+}
+
 func listen(ctx context.Context, setting, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serving on %s: %w", setting, err)
 	}
 	return listener, nil
-}
-
-// serveCalls serves the API once there is something to answer from, until ctx
-// ends.
-func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
-	reading, waiting := errgroup.WithContext(ctx)
-	for part, wait := range map[string]func(context.Context) error{
-		partPods: s.pods.WaitForSync, partClaims: s.claims.WaitForSync, partTemplates: s.operator.WaitForSync,
-	} {
-		reading.Go(func() error {
-			if err := wait(waiting); err != nil {
-				return err
-			}
-			s.ready.has(part)
-			return nil
-		})
-	}
-	if err := reading.Wait(); err != nil {
-		return err
-	}
-	api := rpc.NewServer(rpc.Parts{
-		Renderer: s.operator, Applier: s.writer, Workloads: s.pods, Volumes: s.claims,
-		Executor: s.commands, Logs: s.logs, Events: s.events, StreamsPerWorkload: s.config.Streams.PerWorkload,
-		Archives: newPutter(s.commands), MaxArchive: s.config.Archive.Bytes(),
-		Starts: s.starts(),
-	})
-	var more []grpc.ServerOption
-	if spans := s.traces.Calls(); spans != nil {
-		more = append(more, grpc.StatsHandler(spans))
-	}
-	server, healthy := rpc.NewGRPC(api, rpc.NewOperator(templatesPart(s.operator)), s.metrics.Calls, s.log, more...)
-	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
-	return s.serveUntil(ctx, api, server, healthy, listener)
-}
-
-// serveUntil serves until ctx ends; then it tells health checks, ends the streams,
-// and lets the other calls in flight finish within a bound. Those that do not are
-// cancelled, and waited for: a start takes back what it made.
-func (s *service) serveUntil(ctx context.Context, api *rpc.Server, server *grpc.Server, healthy *health.Server, listener net.Listener) error {
-	healthy.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
-	s.ready.has(partCalls)
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
-		s.ready.lacks(partCalls, "the service is stopping")
-		healthy.Shutdown()
-		api.EndStreams()
-		force := time.AfterFunc(shutdownLimit, server.Stop)
-		defer force.Stop()
-		server.GracefulStop()
-	}()
-	if err := server.Serve(listener); err != nil {
-		return fmt.Errorf("serving: %w", err)
-	}
-	return nil
 }

@@ -64,8 +64,14 @@ func (*GetStatusRequest) Descriptor() ([]byte, []int) {
 // GetStatusResponse has a field for each part of the runner. One that a runner
 // does not have is absent.
 type GetStatusResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Templates     *TemplatesStatus       `protobuf:"bytes,1,opt,name=templates,proto3" json:"templates,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Templates  *TemplatesStatus       `protobuf:"bytes,1,opt,name=templates,proto3" json:"templates,omitempty"`
+	Process    *ProcessStatus         `protobuf:"bytes,2,opt,name=process,proto3" json:"process,omitempty"`
+	Kubernetes *KubernetesStatus      `protobuf:"bytes,3,opt,name=kubernetes,proto3" json:"kubernetes,omitempty"`
+	Catalog    *CatalogStatus         `protobuf:"bytes,4,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	// gateway and overlay are absent without a platform.
+	Gateway       *GatewayStatus `protobuf:"bytes,5,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	Overlay       *OverlayStatus `protobuf:"bytes,6,opt,name=overlay,proto3" json:"overlay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -107,6 +113,538 @@ func (x *GetStatusResponse) GetTemplates() *TemplatesStatus {
 	return nil
 }
 
+func (x *GetStatusResponse) GetProcess() *ProcessStatus {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetKubernetes() *KubernetesStatus {
+	if x != nil {
+		return x.Kubernetes
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetCatalog() *CatalogStatus {
+	if x != nil {
+		return x.Catalog
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetGateway() *GatewayStatus {
+	if x != nil {
+		return x.Gateway
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetOverlay() *OverlayStatus {
+	if x != nil {
+		return x.Overlay
+	}
+	return nil
+}
+
+// ProcessStatus is that of the runner's own process.
+type ProcessStatus struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Version   string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// not_ready are the lines of /readyz; without any the runner is ready.
+	NotReady []string `protobuf:"bytes,3,rep,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
+	// errors are the last warnings and errors of the log, the newest last.
+	Errors        []*LoggedError `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessStatus) Reset() {
+	*x = ProcessStatus{}
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessStatus) ProtoMessage() {}
+
+func (x *ProcessStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessStatus.ProtoReflect.Descriptor instead.
+func (*ProcessStatus) Descriptor() ([]byte, []int) {
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ProcessStatus) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ProcessStatus) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *ProcessStatus) GetNotReady() []string {
+	if x != nil {
+		return x.NotReady
+	}
+	return nil
+}
+
+func (x *ProcessStatus) GetErrors() []*LoggedError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+// LoggedError is one line of the log.
+type LoggedError struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	Level         string                 `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoggedError) Reset() {
+	*x = LoggedError{}
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoggedError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoggedError) ProtoMessage() {}
+
+func (x *LoggedError) ProtoReflect() protoreflect.Message {
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoggedError.ProtoReflect.Descriptor instead.
+func (*LoggedError) Descriptor() ([]byte, []int) {
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *LoggedError) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *LoggedError) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *LoggedError) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// KubernetesStatus is how the runner and the API server get on.
+type KubernetesStatus struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// unreachable says why the API server is out of reach, if it is.
+	Unreachable   string         `protobuf:"bytes,2,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	Caches        []*CacheStatus `protobuf:"bytes,3,rep,name=caches,proto3" json:"caches,omitempty"`
+	Workloads     uint32         `protobuf:"varint,4,opt,name=workloads,proto3" json:"workloads,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KubernetesStatus) Reset() {
+	*x = KubernetesStatus{}
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KubernetesStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KubernetesStatus) ProtoMessage() {}
+
+func (x *KubernetesStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KubernetesStatus.ProtoReflect.Descriptor instead.
+func (*KubernetesStatus) Descriptor() ([]byte, []int) {
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KubernetesStatus) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *KubernetesStatus) GetUnreachable() string {
+	if x != nil {
+		return x.Unreachable
+	}
+	return ""
+}
+
+func (x *KubernetesStatus) GetCaches() []*CacheStatus {
+	if x != nil {
+		return x.Caches
+	}
+	return nil
+}
+
+func (x *KubernetesStatus) GetWorkloads() uint32 {
+	if x != nil {
+		return x.Workloads
+	}
+	return 0
+}
+
+// CacheStatus is one of the watched caches that reads are answered from.
+type CacheStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// resource is such as pods.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// heard_at is when the API server last said something to it; while nothing
+	// changes it does so about once a minute.
+	HeardAt       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=heard_at,json=heardAt,proto3" json:"heard_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CacheStatus) Reset() {
+	*x = CacheStatus{}
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CacheStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CacheStatus) ProtoMessage() {}
+
+func (x *CacheStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CacheStatus.ProtoReflect.Descriptor instead.
+func (*CacheStatus) Descriptor() ([]byte, []int) {
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CacheStatus) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *CacheStatus) GetHeardAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HeardAt
+	}
+	return nil
+}
+
+// CatalogStatus is what the runner offers.
+type CatalogStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// source is the file that it was read from, or empty for the shipped one.
+	Source         string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Flavors        uint32 `protobuf:"varint,2,opt,name=flavors,proto3" json:"flavors,omitempty"`
+	StorageClasses uint32 `protobuf:"varint,3,opt,name=storage_classes,json=storageClasses,proto3" json:"storage_classes,omitempty"`
+	// capabilities are those that work.
+	Capabilities  []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CatalogStatus) Reset() {
+	*x = CatalogStatus{}
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CatalogStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CatalogStatus) ProtoMessage() {}
+
+func (x *CatalogStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CatalogStatus.ProtoReflect.Descriptor instead.
+func (*CatalogStatus) Descriptor() ([]byte, []int) {
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CatalogStatus) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *CatalogStatus) GetFlavors() uint32 {
+	if x != nil {
+		return x.Flavors
+	}
+	return 0
+}
+
+func (x *CatalogStatus) GetStorageClasses() uint32 {
+	if x != nil {
+		return x.StorageClasses
+	}
+	return 0
+}
+
+func (x *CatalogStatus) GetCapabilities() []string {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+// GatewayStatus is how the runner and its platform get on.
+type GatewayStatus struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// runner_id is how the platform knows the runner; it is empty, and enrolled_at
+	// absent, before the enrolment.
+	RunnerId          string                 `protobuf:"bytes,2,opt,name=runner_id,json=runnerId,proto3" json:"runner_id,omitempty"`
+	EnrolledAt        *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=enrolled_at,json=enrolledAt,proto3" json:"enrolled_at,omitempty"`
+	CatalogReportedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=catalog_reported_at,json=catalogReportedAt,proto3" json:"catalog_reported_at,omitempty"`
+	// away_since is absent while the gateway answers; away says why it does not.
+	AwaySince *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=away_since,json=awaySince,proto3" json:"away_since,omitempty"`
+	Away      string                 `protobuf:"bytes,6,opt,name=away,proto3" json:"away,omitempty"`
+	// unsent are the workloads whose newest state the platform was not told yet,
+	// oldest_unsent_at is since when the longest of them waits.
+	Unsent         uint32                 `protobuf:"varint,7,opt,name=unsent,proto3" json:"unsent,omitempty"`
+	OldestUnsentAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=oldest_unsent_at,json=oldestUnsentAt,proto3" json:"oldest_unsent_at,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *GatewayStatus) Reset() {
+	*x = GatewayStatus{}
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GatewayStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GatewayStatus) ProtoMessage() {}
+
+func (x *GatewayStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GatewayStatus.ProtoReflect.Descriptor instead.
+func (*GatewayStatus) Descriptor() ([]byte, []int) {
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GatewayStatus) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *GatewayStatus) GetRunnerId() string {
+	if x != nil {
+		return x.RunnerId
+	}
+	return ""
+}
+
+func (x *GatewayStatus) GetEnrolledAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EnrolledAt
+	}
+	return nil
+}
+
+func (x *GatewayStatus) GetCatalogReportedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CatalogReportedAt
+	}
+	return nil
+}
+
+func (x *GatewayStatus) GetAwaySince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AwaySince
+	}
+	return nil
+}
+
+func (x *GatewayStatus) GetAway() string {
+	if x != nil {
+		return x.Away
+	}
+	return ""
+}
+
+func (x *GatewayStatus) GetUnsent() uint32 {
+	if x != nil {
+		return x.Unsent
+	}
+	return 0
+}
+
+func (x *GatewayStatus) GetOldestUnsentAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OldestUnsentAt
+	}
+	return nil
+}
+
+// OverlayStatus is whether the runner can be reached over the overlay.
+type OverlayStatus struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	Ready   bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	// reason says why it is not ready.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverlayStatus) Reset() {
+	*x = OverlayStatus{}
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverlayStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverlayStatus) ProtoMessage() {}
+
+func (x *OverlayStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverlayStatus.ProtoReflect.Descriptor instead.
+func (*OverlayStatus) Descriptor() ([]byte, []int) {
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *OverlayStatus) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *OverlayStatus) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *OverlayStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // TemplatesStatus is what becomes of the operator's ConfigMaps.
 type TemplatesStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -128,7 +666,7 @@ type TemplatesStatus struct {
 
 func (x *TemplatesStatus) Reset() {
 	*x = TemplatesStatus{}
-	mi := &file_k8srunner_v1_operator_proto_msgTypes[2]
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -140,7 +678,7 @@ func (x *TemplatesStatus) String() string {
 func (*TemplatesStatus) ProtoMessage() {}
 
 func (x *TemplatesStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_k8srunner_v1_operator_proto_msgTypes[2]
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -153,7 +691,7 @@ func (x *TemplatesStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemplatesStatus.ProtoReflect.Descriptor instead.
 func (*TemplatesStatus) Descriptor() ([]byte, []int) {
-	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{2}
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TemplatesStatus) GetServed() bool {
@@ -206,7 +744,7 @@ type TemplateLayer struct {
 
 func (x *TemplateLayer) Reset() {
 	*x = TemplateLayer{}
-	mi := &file_k8srunner_v1_operator_proto_msgTypes[3]
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -218,7 +756,7 @@ func (x *TemplateLayer) String() string {
 func (*TemplateLayer) ProtoMessage() {}
 
 func (x *TemplateLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_k8srunner_v1_operator_proto_msgTypes[3]
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -231,7 +769,7 @@ func (x *TemplateLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemplateLayer.ProtoReflect.Descriptor instead.
 func (*TemplateLayer) Descriptor() ([]byte, []int) {
-	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{3}
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TemplateLayer) GetName() string {
@@ -277,7 +815,7 @@ type TemplatesRejection struct {
 
 func (x *TemplatesRejection) Reset() {
 	*x = TemplatesRejection{}
-	mi := &file_k8srunner_v1_operator_proto_msgTypes[4]
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -289,7 +827,7 @@ func (x *TemplatesRejection) String() string {
 func (*TemplatesRejection) ProtoMessage() {}
 
 func (x *TemplatesRejection) ProtoReflect() protoreflect.Message {
-	mi := &file_k8srunner_v1_operator_proto_msgTypes[4]
+	mi := &file_k8srunner_v1_operator_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -302,7 +840,7 @@ func (x *TemplatesRejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemplatesRejection.ProtoReflect.Descriptor instead.
 func (*TemplatesRejection) Descriptor() ([]byte, []int) {
-	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{4}
+	return file_k8srunner_v1_operator_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TemplatesRejection) GetFindings() []string {
@@ -331,9 +869,54 @@ var File_k8srunner_v1_operator_proto protoreflect.FileDescriptor
 const file_k8srunner_v1_operator_proto_rawDesc = "" +
 	"\n" +
 	"\x1bk8srunner/v1/operator.proto\x12\fk8srunner.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x12\n" +
-	"\x10GetStatusRequest\"P\n" +
+	"\x10GetStatusRequest\"\xec\x02\n" +
 	"\x11GetStatusResponse\x12;\n" +
-	"\ttemplates\x18\x01 \x01(\v2\x1d.k8srunner.v1.TemplatesStatusR\ttemplates\"\xef\x01\n" +
+	"\ttemplates\x18\x01 \x01(\v2\x1d.k8srunner.v1.TemplatesStatusR\ttemplates\x125\n" +
+	"\aprocess\x18\x02 \x01(\v2\x1b.k8srunner.v1.ProcessStatusR\aprocess\x12>\n" +
+	"\n" +
+	"kubernetes\x18\x03 \x01(\v2\x1e.k8srunner.v1.KubernetesStatusR\n" +
+	"kubernetes\x125\n" +
+	"\acatalog\x18\x04 \x01(\v2\x1b.k8srunner.v1.CatalogStatusR\acatalog\x125\n" +
+	"\agateway\x18\x05 \x01(\v2\x1b.k8srunner.v1.GatewayStatusR\agateway\x125\n" +
+	"\aoverlay\x18\x06 \x01(\v2\x1b.k8srunner.v1.OverlayStatusR\aoverlay\"\xb4\x01\n" +
+	"\rProcessStatus\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
+	"\n" +
+	"started_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x1b\n" +
+	"\tnot_ready\x18\x03 \x03(\tR\bnotReady\x121\n" +
+	"\x06errors\x18\x04 \x03(\v2\x19.k8srunner.v1.LoggedErrorR\x06errors\"i\n" +
+	"\vLoggedError\x12*\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xa3\x01\n" +
+	"\x10KubernetesStatus\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12 \n" +
+	"\vunreachable\x18\x02 \x01(\tR\vunreachable\x121\n" +
+	"\x06caches\x18\x03 \x03(\v2\x19.k8srunner.v1.CacheStatusR\x06caches\x12\x1c\n" +
+	"\tworkloads\x18\x04 \x01(\rR\tworkloads\"`\n" +
+	"\vCacheStatus\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x125\n" +
+	"\bheard_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aheardAt\"\x8e\x01\n" +
+	"\rCatalogStatus\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
+	"\aflavors\x18\x02 \x01(\rR\aflavors\x12'\n" +
+	"\x0fstorage_classes\x18\x03 \x01(\rR\x0estorageClasses\x12\"\n" +
+	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\xfc\x02\n" +
+	"\rGatewayStatus\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1b\n" +
+	"\trunner_id\x18\x02 \x01(\tR\brunnerId\x12;\n" +
+	"\venrolled_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"enrolledAt\x12J\n" +
+	"\x13catalog_reported_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x11catalogReportedAt\x129\n" +
+	"\n" +
+	"away_since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tawaySince\x12\x12\n" +
+	"\x04away\x18\x06 \x01(\tR\x04away\x12\x16\n" +
+	"\x06unsent\x18\a \x01(\rR\x06unsent\x12D\n" +
+	"\x10oldest_unsent_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0eoldestUnsentAt\"W\n" +
+	"\rOverlayStatus\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\x12\x14\n" +
+	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xef\x01\n" +
 	"\x0fTemplatesStatus\x12\x16\n" +
 	"\x06served\x18\x01 \x01(\bR\x06served\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x127\n" +
@@ -366,28 +949,49 @@ func file_k8srunner_v1_operator_proto_rawDescGZIP() []byte {
 	return file_k8srunner_v1_operator_proto_rawDescData
 }
 
-var file_k8srunner_v1_operator_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_k8srunner_v1_operator_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_k8srunner_v1_operator_proto_goTypes = []any{
 	(*GetStatusRequest)(nil),      // 0: k8srunner.v1.GetStatusRequest
 	(*GetStatusResponse)(nil),     // 1: k8srunner.v1.GetStatusResponse
-	(*TemplatesStatus)(nil),       // 2: k8srunner.v1.TemplatesStatus
-	(*TemplateLayer)(nil),         // 3: k8srunner.v1.TemplateLayer
-	(*TemplatesRejection)(nil),    // 4: k8srunner.v1.TemplatesRejection
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*ProcessStatus)(nil),         // 2: k8srunner.v1.ProcessStatus
+	(*LoggedError)(nil),           // 3: k8srunner.v1.LoggedError
+	(*KubernetesStatus)(nil),      // 4: k8srunner.v1.KubernetesStatus
+	(*CacheStatus)(nil),           // 5: k8srunner.v1.CacheStatus
+	(*CatalogStatus)(nil),         // 6: k8srunner.v1.CatalogStatus
+	(*GatewayStatus)(nil),         // 7: k8srunner.v1.GatewayStatus
+	(*OverlayStatus)(nil),         // 8: k8srunner.v1.OverlayStatus
+	(*TemplatesStatus)(nil),       // 9: k8srunner.v1.TemplatesStatus
+	(*TemplateLayer)(nil),         // 10: k8srunner.v1.TemplateLayer
+	(*TemplatesRejection)(nil),    // 11: k8srunner.v1.TemplatesRejection
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
 }
 var file_k8srunner_v1_operator_proto_depIdxs = []int32{
-	2, // 0: k8srunner.v1.GetStatusResponse.templates:type_name -> k8srunner.v1.TemplatesStatus
-	5, // 1: k8srunner.v1.TemplatesStatus.loaded_at:type_name -> google.protobuf.Timestamp
-	3, // 2: k8srunner.v1.TemplatesStatus.layers:type_name -> k8srunner.v1.TemplateLayer
-	4, // 3: k8srunner.v1.TemplatesStatus.rejection:type_name -> k8srunner.v1.TemplatesRejection
-	5, // 4: k8srunner.v1.TemplatesRejection.at:type_name -> google.protobuf.Timestamp
-	0, // 5: k8srunner.v1.OperatorService.GetStatus:input_type -> k8srunner.v1.GetStatusRequest
-	1, // 6: k8srunner.v1.OperatorService.GetStatus:output_type -> k8srunner.v1.GetStatusResponse
-	6, // [6:7] is the sub-list for method output_type
-	5, // [5:6] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	9,  // 0: k8srunner.v1.GetStatusResponse.templates:type_name -> k8srunner.v1.TemplatesStatus
+	2,  // 1: k8srunner.v1.GetStatusResponse.process:type_name -> k8srunner.v1.ProcessStatus
+	4,  // 2: k8srunner.v1.GetStatusResponse.kubernetes:type_name -> k8srunner.v1.KubernetesStatus
+	6,  // 3: k8srunner.v1.GetStatusResponse.catalog:type_name -> k8srunner.v1.CatalogStatus
+	7,  // 4: k8srunner.v1.GetStatusResponse.gateway:type_name -> k8srunner.v1.GatewayStatus
+	8,  // 5: k8srunner.v1.GetStatusResponse.overlay:type_name -> k8srunner.v1.OverlayStatus
+	12, // 6: k8srunner.v1.ProcessStatus.started_at:type_name -> google.protobuf.Timestamp
+	3,  // 7: k8srunner.v1.ProcessStatus.errors:type_name -> k8srunner.v1.LoggedError
+	12, // 8: k8srunner.v1.LoggedError.at:type_name -> google.protobuf.Timestamp
+	5,  // 9: k8srunner.v1.KubernetesStatus.caches:type_name -> k8srunner.v1.CacheStatus
+	12, // 10: k8srunner.v1.CacheStatus.heard_at:type_name -> google.protobuf.Timestamp
+	12, // 11: k8srunner.v1.GatewayStatus.enrolled_at:type_name -> google.protobuf.Timestamp
+	12, // 12: k8srunner.v1.GatewayStatus.catalog_reported_at:type_name -> google.protobuf.Timestamp
+	12, // 13: k8srunner.v1.GatewayStatus.away_since:type_name -> google.protobuf.Timestamp
+	12, // 14: k8srunner.v1.GatewayStatus.oldest_unsent_at:type_name -> google.protobuf.Timestamp
+	12, // 15: k8srunner.v1.TemplatesStatus.loaded_at:type_name -> google.protobuf.Timestamp
+	10, // 16: k8srunner.v1.TemplatesStatus.layers:type_name -> k8srunner.v1.TemplateLayer
+	11, // 17: k8srunner.v1.TemplatesStatus.rejection:type_name -> k8srunner.v1.TemplatesRejection
+	12, // 18: k8srunner.v1.TemplatesRejection.at:type_name -> google.protobuf.Timestamp
+	0,  // 19: k8srunner.v1.OperatorService.GetStatus:input_type -> k8srunner.v1.GetStatusRequest
+	1,  // 20: k8srunner.v1.OperatorService.GetStatus:output_type -> k8srunner.v1.GetStatusResponse
+	20, // [20:21] is the sub-list for method output_type
+	19, // [19:20] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_k8srunner_v1_operator_proto_init() }
@@ -401,7 +1005,7 @@ func file_k8srunner_v1_operator_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_k8srunner_v1_operator_proto_rawDesc), len(file_k8srunner_v1_operator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

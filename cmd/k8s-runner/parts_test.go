@@ -82,7 +82,7 @@ func TestReadiness(t *testing.T) {
 		{"the end", func() { r.lacks(partCalls, "the service is stopping") }, good, []string{"grpc: the service is stopping"}},
 	} {
 		step.do()
-		if diff := cmp.Diff(step.want, r.lines(step.templates, server)); diff != "" {
+		if diff := cmp.Diff(step.want, r.lines(step.templates, server, nil)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
