@@ -11,6 +11,8 @@ CLUSTER     := cd devcluster && go run .
 DEVCLUSTER  = $$($(CLUSTER) kubeconfig)
 AUDIT_LOG   = $$(dirname $$($(CLUSTER) kubeconfig))/log/audit.log
 FUZZTIME    ?= 60s
+VERSION     ?= $(shell sed -n 's/^appVersion: *"\(.*\)"/\1/p' charts/k8s-runner/Chart.yaml)
+IMAGE       := bin/k8s-runner-$(VERSION).tar
 
 .PHONY: help
 help: ## Show the targets
@@ -35,6 +37,7 @@ unit: ## Run the tests that need no cluster, golden cases among them
 	go vet ./... && go vet -tags e2e ./e2e
 	go test -race ./...
 	cd devcluster && go test -race .
+	cd image && go test .
 
 .PHONY: e2e
 e2e: ## Run the tests on the cluster that is up
@@ -66,6 +69,15 @@ fuzz: ## Fuzz each target for FUZZTIME
 build: ## Build bin/k8s-runner
 	go build -o bin/k8s-runner ./cmd/k8s-runner
 
+.PHONY: image
+image: ## Make bin/k8s-runner-VERSION.tar: an OCI image for amd64 and arm64, without a Docker engine
+	@mkdir -p bin
+	cd image && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run . build -version "$(VERSION)" -o "../$(IMAGE)"
+
+.PHONY: image-push
+image-push: image ## Push it: make image-push TO=registry.example.com/k8s-runner:1
+	cd image && go run . push "../$(IMAGE)" "$(TO)"
+
 .PHONY: golden
 golden: ## Write what the golden cases render to
 	go test ./render/golden -run TestCases -count 1 -update
@@ -92,6 +104,7 @@ lint: ## Check style, and which package may import which
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!proto'))" || { gofmt -l $$(git ls-files '*.go' ':!proto'); exit 1; }
 	go mod tidy -diff
 	cd devcluster && go mod tidy -diff
+	cd image && go mod tidy -diff
 
 .PHONY: check
 check: lint proto-check golden-check ## Everything that needs no cluster and no test
