@@ -55,6 +55,7 @@ bench: cluster-up ## Measure speed, as a ratio to bare client-go where there is 
 	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m -run '^$$' -bench Start -benchtime 1x ./e2e
 	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m -run '^$$' -bench 'Exec|Logs' -benchtime 1x ./e2e
 	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m -run '^$$' -bench ManyWorkloads -benchtime 1x ./e2e
+	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 30m -run '^$$' -bench Reports -benchtime 1x ./e2e
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME

@@ -148,7 +148,7 @@ func rate(b *testing.B, callers, times int, work func(context.Context) error) fl
 }
 
 // renderer returns a function that makes the very Pod that the runner would.
-func renderer(b *testing.B, namespace string) func(*runnerv1.StartWorkloadRequest) (*unstructured.Unstructured, error) {
+func renderer(b testing.TB, namespace string) func(*runnerv1.StartWorkloadRequest) (*unstructured.Unstructured, error) {
 	b.Helper()
 	e := newEngine(b, namespace, false)
 	return func(req *runnerv1.StartWorkloadRequest) (*unstructured.Unstructured, error) {

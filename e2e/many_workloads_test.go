@@ -86,7 +86,7 @@ func timed(b *testing.B, call func(ctx context.Context, i int) (int, error)) [2]
 
 // simulate makes Pods of workloads until there are so many that run, and returns
 // the ids of all.
-func (r *runner) simulate(b *testing.B, ids []string, many int) []string {
+func (r *runner) simulate(b testing.TB, ids []string, many int) []string {
 	b.Helper()
 	render := renderer(b, r.namespace)
 	pods := admin(b).Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(r.namespace)
@@ -122,16 +122,21 @@ func (r *runner) simulate(b *testing.B, ids []string, many int) []string {
 
 // saysRunning has the API server say of a Pod what a kubelet would.
 func saysRunning(ctx context.Context, namespace, name string) error {
+	return says(ctx, namespace, name, 0)
+}
+
+// says has it say so, with a count of restarts.
+func says(ctx context.Context, namespace, name string, restarts int) error {
 	status := fmt.Sprintf(`{"status":{"phase":"Running","podIP":"192.0.2.1","conditions":[{"type":"Ready","status":"True"},{"type":"PodScheduled","status":"True"}],
 "containerStatuses":[{"name":"main","image":"docker.io/library/busybox:latest","imageID":"sha256:%064d","containerID":"containerd://%064d",
-"ready":true,"started":true,"restartCount":0,"state":{"running":{"startedAt":%q}}}]}}`, 1, 2, time.Now().UTC().Format(time.RFC3339))
+"ready":true,"started":true,"restartCount":%d,"state":{"running":{"startedAt":%q}}}]}}`, 1, 2, restarts, time.Now().UTC().Format(time.RFC3339))
 	_, err := suite.admin.CoreV1().Pods(namespace).Patch(ctx, name, "application/strategic-merge-patch+json", []byte(status), metav1.PatchOptions{}, "status")
 	return err
 }
 
 // memory returns the resident memory of the runner's process and what of its heap
 // lives, in bytes.
-func (r *runner) memory(b *testing.B) (resident, heap float64) {
+func (r *runner) memory(b testing.TB) (resident, heap float64) {
 	b.Helper()
 	_, text := r.get(b, "/metrics")
 	for line := range strings.Lines(text) {

@@ -26,7 +26,7 @@ type Told struct {
 
 // Conduct is how a gateway behaves. Its zero value is that of one that is well.
 type Conduct struct {
-	// Delay is before each answer.
+	// Delay is before each answer, unless the conduct changes before.
 	Delay time.Duration
 	// Old has none of the calls, Stateless no states of workloads.
 	Old, Stateless bool
@@ -45,9 +45,11 @@ type Gateway struct {
 	// Note is told of each call that was taken, if it is set.
 	Note func(message any)
 
-	mu       sync.Mutex
-	token    string
-	conduct  Conduct
+	mu      sync.Mutex
+	token   string
+	conduct Conduct
+	// changed is closed when the conduct changes, which ends the delays of the one before.
+	changed  chan struct{}
 	enrolled int
 	catalogs []*runnersv1.ReportRunnerCatalogRequest
 	states   map[string][]Told
@@ -58,7 +60,7 @@ type Gateway struct {
 // New returns a gateway that takes token.
 func New(token string) *Gateway {
 	return &Gateway{
-		token: token, states: map[string][]Told{},
+		token: token, changed: make(chan struct{}), states: map[string][]Told{},
 		Enrolment: &runnersv1.EnrollRunnerResponse{ServiceName: "runner-one", IdentityId: "identity", IdentityJson: []byte(`{"secret":"of the identity"}`)},
 	}
 }
@@ -95,6 +97,8 @@ func (g *Gateway) Behave(c Conduct) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.conduct = c
+	close(g.changed)
+	g.changed = make(chan struct{})
 }
 
 // Take changes the token that it takes.
@@ -143,11 +147,12 @@ func (g *Gateway) Newest(id string) *Told {
 // enter waits as long as an answer takes and returns what is wrong with the call.
 func (g *Gateway) enter(ctx context.Context, token string) (Conduct, error) {
 	g.mu.Lock()
-	conduct, taken := g.conduct, g.token
+	conduct, changed, taken := g.conduct, g.changed, g.token
 	g.mu.Unlock()
 	select {
 	case <-ctx.Done():
 		return conduct, status.FromContextError(ctx.Err()).Err()
+	case <-changed:
 	case <-time.After(conduct.Delay):
 	}
 	if conduct.Old {
