@@ -8,7 +8,7 @@ KUBECONFIG=$(realpath "${1:?usage: hack/demo.sh --kubeconfig FILE}")
 cd "$(dirname "$0")/.."
 export KUBECONFIG PATH=$PWD/bin:$PATH
 readonly namespace=k8s-runner-demo example=examples/hello.yaml
-runner=
+runner= gateway=
 
 heading() { printf '\n=== %s\n' "$*"; }
 show() { printf '\n$ %s\n' "$*"; }
@@ -34,10 +34,10 @@ tidy() {
 		tail -n 15 "$work/runner.log"
 	fi
 	heading "Tidying up: the runner is stopped, the namespace deleted"
-	if [[ -n $runner ]]; then
-		kill "$runner" 2>/dev/null || true
-		wait "$runner" || true
-	fi
+	for process in $runner $gateway; do
+		kill -INT "$process" 2>/dev/null || true
+		wait "$process" || true
+	done
 	kube delete-namespace "$namespace" || code=1
 	rm -rf "$work"
 	exit "$code"
@@ -50,22 +50,40 @@ serving() {
 	[[ -n $RUNNER_ADDRESS ]] && export RUNNER_ADDRESS && k8s-runner ps >"$work/ps" 2>&1
 }
 
+# answering finds the port of the gateway.
+answering() {
+	gateway_address=$(sed -n 's/^serving on //p' "$work/gateway.log")
+	[[ -n $gateway_address ]]
+}
+
+told() { grep -q "$1" "$work/gateway.log"; }
+
 gone() { [[ -z $(k8s-runner ps -aq) ]]; }
 
-go build -o bin/ ./cmd/k8s-runner ./hack/kube
+go build -o bin/ ./cmd/k8s-runner ./hack/kube ./hack/gateway
 work=$(mktemp -d)
 trap tidy EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-heading "A namespace for workloads, and a runner that serves it on a free port"
+heading "A gateway, as a platform has one, which prints what it is told"
+SERVICE_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+export SERVICE_TOKEN
+show "gateway >gateway.log &"
+# An interrupt from the terminal is for this script alone.
+setsid gateway >"$work/gateway.log" 2>&1 &
+gateway=$!
+within 10 answering
+
+heading "A namespace for workloads, and a runner that serves it on a free port, for that platform"
 show "kubectl create namespace $namespace"
 kube create-namespace "$namespace"
-show "k8s-runner serve --kube-namespace $namespace --grpc-address 127.0.0.1:0 --metrics-address 127.0.0.1:0 &"
-k8s-runner serve --kube-namespace "$namespace" --grpc-address 127.0.0.1:0 --metrics-address 127.0.0.1:0 >"$work/runner.log" 2>&1 &
+show "k8s-runner serve --kube-namespace $namespace --grpc-address 127.0.0.1:0 --metrics-address 127.0.0.1:0 --gateway-address $gateway_address &"
+k8s-runner serve --kube-namespace "$namespace" --grpc-address 127.0.0.1:0 --metrics-address 127.0.0.1:0 --gateway-address "$gateway_address" >"$work/runner.log" 2>&1 &
 runner=$!
 within 20 serving
 show "export RUNNER_ADDRESS=$RUNNER_ADDRESS"
+try k8s-runner status
 
 heading "A workload is started from a request, and runs"
 show "k8s-runner run --wait -f $example"
@@ -102,6 +120,12 @@ try k8s-runner stop "${id:0:6}"
 within 40 gone
 wait "$follower" || true # it ends with the workload
 try k8s-runner ps -a
+heading "What the platform was told of all that"
+within 10 told STOPPED
+show "cat gateway.log"
+cat "$work/gateway.log"
+
+heading "Of a workload that is gone nothing is known"
 show "k8s-runner inspect $id"
 code=0
 k8s-runner inspect "$id" || code=$?
