@@ -76,9 +76,7 @@ func TestRefusalsInARow(t *testing.T) {
 				for range 3 {
 					refusals := r.meter.of("refresh " + ResultUnauthorized)
 					r.network.becomes(func(n *standIn) { n.answer = refusal() })
-					for r.meter.of("refresh "+ResultUnauthorized) < refusals+3 {
-						r.after(time.Second)
-					}
+					r.waitFor("refresh "+ResultUnauthorized, refusals+3)
 					r.wantReady(false)
 					r.network.becomes(func(n *standIn) { n.answer = between })
 					r.after(6 * time.Second)
@@ -109,8 +107,11 @@ func TestOutOfReach(t *testing.T) {
 						r.after(time.Second)
 						r.wantReady(false)
 					}
-					r.network.becomes(func(n *standIn) { n.answer, n.silent, n.led = nil, false, true })
-					r.after(30 * time.Second)
+					r.network.becomes(func(n *standIn) { n.answer, n.silent = nil, false })
+					r.after(time.Minute) // the routers come later
+					r.wantReady(false)
+					r.network.becomes(func(n *standIn) { n.led = true })
+					r.after(0)
 					r.wantReady(true)
 					r.wantBinds(1)
 					r.finish()
@@ -118,6 +119,21 @@ func TestOutOfReach(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSilence: it is noticed, although the router still leads here.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, newStandIn(), nil)
+		r.network.becomes(func(n *standIn) { n.silent = true })
+		r.after(Default().Poll + Default().Answer + time.Second)
+		r.wantReady(false)
+		r.network.becomes(func(n *standIn) { n.silent = false })
+		r.after(30 * time.Second)
+		r.wantReady(true)
+		r.wantBinds(1)
+		r.finish()
+	})
 }
 
 // TestOutOfReachFromTheStart: it is waited for.

@@ -72,7 +72,8 @@ func TestEndWhileUnbound(t *testing.T) {
 		if took, err := r.ends(time.Minute); took != 0 || err != nil {
 			t.Errorf("it ended after %s with %v", took, err)
 		}
-		r.left()
+		r.result <- nil
+		r.finish()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		network := &late{standIn: newStandIn()}

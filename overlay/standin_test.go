@@ -184,7 +184,15 @@ func start(t *testing.T, network *standIn, change func(*Options)) *running {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	r := &running{Binding: New(o), t: t, network: network, meter: meter, began: time.Now(), stop: stop, result: make(chan error, 1)}
-	go func() { r.result <- r.Run(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.result <- r.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
 	synctest.Wait()
 	return r
 }
@@ -215,6 +223,9 @@ func (r *running) finish() {
 	if _, err := r.ends(time.Minute); err != nil {
 		r.t.Errorf("Run, after its context ended: %v", err)
 	}
+	if _, reason := r.Ready(); reason != stopping {
+		r.t.Errorf("it is not ready at its end because %q, want %q", reason, stopping)
+	}
 	r.left()
 }
 
@@ -236,6 +247,18 @@ func (r *running) wantReady(want bool) {
 	if ready, reason := r.Ready(); ready != want {
 		r.t.Fatalf("after %s: ready is %v (%q), want %v", time.Since(r.began), ready, reason, want)
 	}
+}
+
+// waitFor waits until the meter has counted so many.
+func (r *running) waitFor(what string, count int) {
+	r.t.Helper()
+	for range 60 {
+		if r.meter.of(what) >= count {
+			return
+		}
+		r.after(time.Second)
+	}
+	r.t.Fatalf("after a minute %q was counted %d times, want %d", what, r.meter.of(what), count)
 }
 
 func (r *running) wantBinds(want int) {
