@@ -88,6 +88,15 @@ golden: ## Write what the golden cases render to
 golden-check: ## Compare the golden cases with what they render to
 	go test ./render/golden -run TestCases -count 1
 
+.PHONY: chart-golden
+chart-golden: ## Write what the chart's golden cases render to
+	go test ./charts -run TestCases -count 1 -update
+	@git status --short testdata/chart
+
+.PHONY: chart-check
+chart-check: ## Lint the chart, compare its golden cases, check its values and their schema
+	go test ./charts -count 1
+
 .PHONY: proto
 proto: ## Generate the Go code of the contract
 	$(BUF) lint
@@ -108,7 +117,7 @@ lint: ## Check style, and which package may import which
 	cd image && go mod tidy -diff
 
 .PHONY: check
-check: lint proto-check golden-check ## Everything that needs no cluster and no test
+check: lint proto-check golden-check chart-check ## Everything that needs no cluster and no test
 
 ##
 
