@@ -41,7 +41,7 @@ a client of that service, for people and scripts.`,
 	)
 	serve := newServe()
 	serve.GroupID = groupService
-	root.AddCommand(serve, newRun(), newExec(), newPs(), newInspect(), newLogs(), newEvents(), newStop(), newRm(), newVolumes(), newCp(), newRender(), newTemplates(), newCatalog(), newExitCodes(), newVersion(), newStatus())
+	root.AddCommand(serve, newRun(), newExec(), newPs(), newInspect(), newLogs(), newEvents(), newStop(), newRm(), newVolumes(), newCp(), newRender(), newTemplates(), newCatalog(), newExitCodes(), newVersion(), newStatus(), newDrain())
 	root.SetFlagErrorFunc(usage)
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.Args = usageArgs(cmd.Args)
