@@ -13,8 +13,8 @@ import (
 
 // NewDoor returns a gRPC server that answers health and Ready alone, for where all
 // else is served on the overlay: whoever knocks there was not let in by it.
-func NewDoor(s *Server, healthy *health.Server) *grpc.Server {
-	server := grpc.NewServer(
+func NewDoor(s *Server, healthy *health.Server, more ...grpc.ServerOption) *grpc.Server {
+	server := grpc.NewServer(append(more,
 		grpc.ChainUnaryInterceptor(translateUnary, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			if !opens(info.FullMethod) {
 				return nil, errClosed()
@@ -27,7 +27,7 @@ func NewDoor(s *Server, healthy *health.Server) *grpc.Server {
 			}
 			return handle(srv, stream)
 		}),
-	)
+	)...)
 	runnerv1.RegisterRunnerServiceServer(server, s)
 	healthv1.RegisterHealthServer(server, healthy)
 	return server

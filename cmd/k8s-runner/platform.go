@@ -40,7 +40,7 @@ func newPlatform(c config.Config, offered *catalog.Catalog, capabilities []strin
 	if !c.InPlatform() {
 		return nil, nil //nolint:nilnil // a runner without a platform is as good
 	}
-	transport, err := gatewayCredentials(c.Gateway)
+	transport, err := gatewayCredentials(c.Gateway, log)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"k8s.io/client-go/discovery"
 
 	"github.com/agynio/k8s-runner/applier"
@@ -47,6 +48,8 @@ type service struct {
 	began    time.Time
 	// platform is nil for a runner without one.
 	platform *platform
+	// secured is what makes the TCP listener one with TLS.
+	secured []grpc.ServerOption
 
 	mu sync.Mutex
 	// binding is that of the overlay, once there is one.
@@ -77,6 +80,9 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	log.AddHook(s.errors)
 	if s.traces, err = tracing.New(context.Background(), c.Traces.Endpoint, log); err != nil {
 		return nil, fmt.Errorf("traces.endpoint (environment OTEL_EXPORTER_OTLP_ENDPOINT): %w", err)
+	}
+	if s.secured, err = serverCredentials(c, log); err != nil {
+		return nil, err
 	}
 	s.writer.Observe(s.starts())
 	if s.operator, err = newStore(c, offered, access.reads, access.writes, s.writer, s.metrics.Templates, log); err != nil {

@@ -58,6 +58,9 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 		Starts: s.starts(),
 	})
 	var more []grpc.ServerOption
+	if !s.config.Ziti.Enabled { // the overlay secures its own
+		more = append(more, s.secured...)
+	}
 	if spans := s.traces.Calls(); spans != nil {
 		more = append(more, grpc.StatsHandler(spans))
 	}
@@ -70,7 +73,7 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 		})
 	}
 	if s.config.Ziti.Enabled {
-		door := rpc.NewDoor(api, healthy)
+		door := rpc.NewDoor(api, healthy, s.secured...)
 		s.log.WithField("address", listener.Addr().String()).Info("answering health and Ready")
 		serving.Go(func() error {
 			return s.serveUntil(ctx, api, healthy, func() error { return door.Serve(listener) }, door, server)
