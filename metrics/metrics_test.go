@@ -154,6 +154,8 @@ func TestDocumentationListsEveryMetric(t *testing.T) {
 	m.API.Asked("get", "pods", "200")
 	m.API.Took("get", time.Second)
 	m.API.Heard("pods")
+	m.Reports.Enrolled(nil)
+	m.Reports.Waiting(func() (int, time.Time) { return 0, time.Time{} })
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
