@@ -2,14 +2,8 @@ package tlsfiles
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,89 +19,15 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/peer"
+
+	"github.com/agynio/k8s-runner/tlsfiles/certs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// authority signs certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pem         string
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: serial(t), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	a := &authority{key: newKey(t)}
-	a.certificate = template
-	a.certificate, a.pem = a.sign(t, template, &a.key.PublicKey)
-	return a
-}
-
-func (a *authority) sign(t *testing.T, template *x509.Certificate, public *ecdsa.PublicKey) (*x509.Certificate, string) {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, public, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-}
-
-// pair is a certificate and its key.
-type pair struct {
-	cert, key string
-	serial    string
-}
-
-// pair makes a pair for loopback, of which change changes the certificate.
-func (a *authority) pair(t *testing.T, change ...func(*x509.Certificate)) pair {
-	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: serial(t), Subject: pkix.Name{CommonName: "runner"}, DNSNames: []string{"runner.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	for _, c := range change {
-		c(template)
-	}
-	key := newKey(t)
-	_, cert := a.sign(t, template, &key.PublicKey)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair{cert: cert, key: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), serial: template.SerialNumber.String()}
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func serial(t *testing.T) *big.Int {
-	t.Helper()
-	n, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // filesOf are files in a folder of their own with p and the certificate of ca; none
 // where they are empty.
-func filesOf(t *testing.T, p pair, ca string) Files {
+func filesOf(t *testing.T, p certs.Pair, ca string) Files {
 	t.Helper()
 	dir := t.TempDir()
 	file := func(name, text string) File {
@@ -118,7 +38,7 @@ func filesOf(t *testing.T, p pair, ca string) Files {
 		}
 		return f
 	}
-	return Files{Cert: file("cert", p.cert), Key: file("key", p.key), CA: file("ca", ca)}
+	return Files{Cert: file("cert", p.Cert), Key: file("key", p.Key), CA: file("ca", ca)}
 }
 
 func write(t *testing.T, f File, text string) {
@@ -210,14 +130,14 @@ func ask(t *testing.T, conn *grpc.ClientConn) (string, error) {
 }
 
 // wantSerial asks on a connection.
-func wantSerial(t *testing.T, conn *grpc.ClientConn, want pair) {
+func wantSerial(t *testing.T, conn *grpc.ClientConn, want certs.Pair) {
 	t.Helper()
 	got, err := ask(t, conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got != want.serial {
-		t.Errorf("the certificate is %s, not %s", got, want.serial)
+	if got != want.Serial {
+		t.Errorf("the certificate is %s, not %s", got, want.Serial)
 	}
 }
 

@@ -2,6 +2,7 @@ package tlsfiles
 
 import (
 	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -10,34 +11,36 @@ import (
 	"testing"
 
 	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/agynio/k8s-runner/tlsfiles/certs"
 )
 
 // TestRefusesBadFiles names the setting and the file, and never shows a key.
 func TestRefusesBadFiles(t *testing.T) {
-	ours := newAuthority(t)
-	good, other := ours.pair(t), ours.pair(t)
+	ours := certs.New(t)
+	good, other := ours.Pair(t), ours.Pair(t)
 	block := func(kind, text string) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: []byte(text)}))
 	}
 	for name, test := range map[string]struct {
-		pair    pair
+		pair    certs.Pair
 		ca      string
 		missing func(*Files) *File
 		want    []string
 	}{
 		"no certificate file": {pair: good, missing: func(f *Files) *File { return &f.Cert }, want: []string{"tls.cert", "cert.pem", "no such file"}},
 		"no key file":         {pair: good, missing: func(f *Files) *File { return &f.Key }, want: []string{"tls.key", "key.pem", "no such file"}},
-		"no authorities file": {pair: good, ca: ours.pem, missing: func(f *Files) *File { return &f.CA }, want: []string{"tls.ca", "ca.pem", "no such file"}},
-		"text":                {pair: pair{cert: "words", key: good.key}, want: []string{"tls.cert", "cert.pem", "no certificate in PEM form"}},
-		"swapped":             {pair: pair{cert: good.key, key: good.cert}, want: []string{"tls.cert", "no certificate in PEM form"}},
-		"damaged certificate": {pair: pair{cert: good.cert + block("CERTIFICATE", "x"), key: good.key}, want: []string{"tls.cert", "reading certificate 2"}},
-		"half a certificate":  {pair: pair{cert: good.cert[:len(good.cert)/2], key: good.key}, want: []string{"tls.cert", "cut short"}},
-		"half a chain":        {pair: pair{cert: good.cert + ours.pem[:len(ours.pem)/2], key: good.key}, want: []string{"tls.cert", "cut short"}},
-		"no key":              {pair: pair{cert: good.cert, key: "words"}, want: []string{"tls.key", "key.pem", "no private key in PEM form"}},
-		"half a key":          {pair: pair{cert: good.cert, key: good.key[:len(good.key)/2]}, want: []string{"tls.key", "no private key in PEM form"}},
-		"damaged key":         {pair: pair{cert: good.cert, key: block("PRIVATE KEY", "k3y")}, want: []string{"tls.key", "cannot be read"}},
-		"encrypted key":       {pair: pair{cert: good.cert, key: block("ENCRYPTED PRIVATE KEY", "k3y")}, want: []string{"tls.key", "encrypted"}},
-		"another key":         {pair: pair{cert: good.cert, key: other.key}, want: []string{"tls.key", "key.pem", "is not the private key", "cert.pem"}},
+		"no authorities file": {pair: good, ca: ours.PEM, missing: func(f *Files) *File { return &f.CA }, want: []string{"tls.ca", "ca.pem", "no such file"}},
+		"text":                {pair: certs.Pair{Cert: "words", Key: good.Key}, want: []string{"tls.cert", "cert.pem", "no certificate in PEM form"}},
+		"swapped":             {pair: certs.Pair{Cert: good.Key, Key: good.Cert}, want: []string{"tls.cert", "no certificate in PEM form"}},
+		"damaged certificate": {pair: certs.Pair{Cert: good.Cert + block("CERTIFICATE", "x"), Key: good.Key}, want: []string{"tls.cert", "reading certificate 2"}},
+		"half a certificate":  {pair: certs.Pair{Cert: good.Cert[:len(good.Cert)/2], Key: good.Key}, want: []string{"tls.cert", "cut short"}},
+		"half a chain":        {pair: certs.Pair{Cert: good.Cert + ours.PEM[:len(ours.PEM)/2], Key: good.Key}, want: []string{"tls.cert", "cut short"}},
+		"no key":              {pair: certs.Pair{Cert: good.Cert, Key: "words"}, want: []string{"tls.key", "key.pem", "no private key in PEM form"}},
+		"half a key":          {pair: certs.Pair{Cert: good.Cert, Key: good.Key[:len(good.Key)/2]}, want: []string{"tls.key", "no private key in PEM form"}},
+		"damaged key":         {pair: certs.Pair{Cert: good.Cert, Key: block("PRIVATE KEY", "k3y")}, want: []string{"tls.key", "cannot be read"}},
+		"encrypted key":       {pair: certs.Pair{Cert: good.Cert, Key: block("ENCRYPTED PRIVATE KEY", "k3y")}, want: []string{"tls.key", "encrypted"}},
+		"another key":         {pair: certs.Pair{Cert: good.Cert, Key: other.Key}, want: []string{"tls.key", "key.pem", "is not the private key", "cert.pem"}},
 		"no authorities":      {pair: good, ca: "words", want: []string{"tls.ca", "ca.pem", "no certificate in PEM form"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +61,7 @@ func TestRefusesBadFiles(t *testing.T) {
 						t.Errorf("of a %s it does not say %q: %v", side, want, err)
 					}
 				}
-				wantNoKey(t, err.Error(), test.pair.key)
+				wantNoKey(t, err.Error(), test.pair.Key)
 			}
 			if len(lines.AllEntries()) > 0 {
 				t.Errorf("the log is %v", lines.AllEntries())
@@ -82,15 +85,15 @@ func wantNoKey(t *testing.T, text, key string) {
 // TestFormsOfKeys has those that openssl and cert-manager write, also after other
 // blocks.
 func TestFormsOfKeys(t *testing.T) {
-	elliptic, long := newKey(t), must(rsa.GenerateKey(rand.Reader, 2048))
+	short, long := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)), must(rsa.GenerateKey(rand.Reader, 2048))
 	for name, test := range map[string]struct {
 		kind string
 		der  []byte
 	}{
-		"PKCS 8 EC":  {"PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(elliptic))},
+		"PKCS 8 EC":  {"PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(short))},
 		"PKCS 8 RSA": {"PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(long))},
 		"PKCS 1":     {"RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(long)},
-		"SEC 1":      {"EC PRIVATE KEY", must(x509.MarshalECPrivateKey(elliptic))},
+		"SEC 1":      {"EC PRIVATE KEY", must(x509.MarshalECPrivateKey(short))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := string(pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6}}))

@@ -8,22 +8,24 @@ import (
 	"testing"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/agynio/k8s-runner/tlsfiles/certs"
 )
 
 // TestRenewedWhileServing renews a certificate in each way that a file changes in:
 // new connections have the new one, and one from before lives on.
 func TestRenewedWhileServing(t *testing.T) {
-	for name, replace := range map[string]func(*testing.T, Files, pair){
-		"written over": func(t *testing.T, files Files, p pair) {
-			write(t, files.Cert, p.cert)
-			write(t, files.Key, p.key)
+	for name, replace := range map[string]func(*testing.T, Files, certs.Pair){
+		"written over": func(t *testing.T, files Files, p certs.Pair) {
+			write(t, files.Cert, p.Cert)
+			write(t, files.Key, p.Key)
 		},
-		"renamed": func(t *testing.T, files Files, p pair) {
-			rename(t, files.Cert, p.cert)
-			rename(t, files.Key, p.key)
+		"renamed": func(t *testing.T, files Files, p certs.Pair) {
+			rename(t, files.Cert, p.Cert)
+			rename(t, files.Key, p.Key)
 		},
-		"of the same time": func(t *testing.T, files Files, p pair) {
-			for file, text := range map[File]string{files.Cert: p.cert, files.Key: p.key} {
+		"of the same time": func(t *testing.T, files Files, p certs.Pair) {
+			for file, text := range map[File]string{files.Cert: p.Cert, files.Key: p.Key} {
 				before, err := os.Stat(file.Path)
 				if err != nil {
 					t.Fatal(err)
@@ -36,11 +38,11 @@ func TestRenewedWhileServing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ours := newAuthority(t)
-			first, second := ours.pair(t), ours.pair(t)
+			ours := certs.New(t)
+			first, second := ours.Pair(t), ours.Pair(t)
 			files := filesOf(t, first, "")
 			s := serve(t, files)
-			caller := client(t, filesOf(t, pair{}, ours.pem), "")
+			caller := client(t, filesOf(t, certs.Pair{}, ours.PEM), "")
 			old := s.dial(t, caller)
 			wantSerial(t, old, first)
 			replace(t, files, second)
@@ -65,26 +67,26 @@ func rename(t *testing.T, f File, text string) {
 // TestBadFilesChangeNothing breaks files in each way, twice: the last good pair is
 // served, the log has a line for each change, and one when all is well.
 func TestBadFilesChangeNothing(t *testing.T) {
-	ours := newAuthority(t)
-	first, second := ours.pair(t), ours.pair(t)
-	files := filesOf(t, first, ours.pem)
+	ours := certs.New(t)
+	first, second := ours.Pair(t), ours.Pair(t)
+	files := filesOf(t, first, ours.PEM)
 	s := serve(t, files)
-	caller := client(t, filesOf(t, ours.pair(t), ours.pem), "")
+	caller := client(t, filesOf(t, ours.Pair(t), ours.PEM), "")
 	for step, test := range []struct {
 		do         func()
-		want       pair
+		want       certs.Pair
 		warn, info int
 	}{
-		{do: func() { write(t, files.Cert, second.cert) }, want: first, warn: 1},
-		{do: func() { write(t, files.Key, second.key[:len(second.key)/2]) }, want: first, warn: 2},
-		{do: func() { write(t, files.Key, second.key) }, want: second, warn: 2, info: 1},
+		{do: func() { write(t, files.Cert, second.Cert) }, want: first, warn: 1},
+		{do: func() { write(t, files.Key, second.Key[:len(second.Key)/2]) }, want: first, warn: 2},
+		{do: func() { write(t, files.Key, second.Key) }, want: second, warn: 2, info: 1},
 		{do: func() { remove(t, files.Key) }, want: second, warn: 3, info: 1},
-		{do: func() { write(t, files.Key, second.key) }, want: second, warn: 3, info: 2},
+		{do: func() { write(t, files.Key, second.Key) }, want: second, warn: 3, info: 2},
 		{do: func() { write(t, files.CA, "") }, want: second, warn: 4, info: 2},
-		{do: func() { write(t, files.CA, ours.pem) }, want: second, warn: 4, info: 3},
-		{do: func() { write(t, files.Cert, second.cert+ours.pem[:len(ours.pem)/2]) }, want: second, warn: 5, info: 3},
-		{do: func() { write(t, files.Cert, second.cert+ours.pem[:len(ours.pem)/3]) }, want: second, warn: 6, info: 3},
-		{do: func() { write(t, files.Cert, first.cert); write(t, files.Key, first.key) }, want: first, warn: 6, info: 4},
+		{do: func() { write(t, files.CA, ours.PEM) }, want: second, warn: 4, info: 3},
+		{do: func() { write(t, files.Cert, second.Cert+ours.PEM[:len(ours.PEM)/2]) }, want: second, warn: 5, info: 3},
+		{do: func() { write(t, files.Cert, second.Cert+ours.PEM[:len(ours.PEM)/3]) }, want: second, warn: 6, info: 3},
+		{do: func() { write(t, files.Cert, first.Cert); write(t, files.Key, first.Key) }, want: first, warn: 6, info: 4},
 	} {
 		test.do()
 		for range 3 {
@@ -95,7 +97,7 @@ func TestBadFilesChangeNothing(t *testing.T) {
 		}
 	}
 	for _, line := range s.log.AllEntries() {
-		wantNoKey(t, fmt.Sprint(line.Message, line.Data), first.key+second.key)
+		wantNoKey(t, fmt.Sprint(line.Message, line.Data), first.Key+second.Key)
 	}
 }
 
@@ -109,18 +111,18 @@ func remove(t *testing.T, f File) {
 // TestCallersAuthorityIsRenewed: who has a certificate of the old one is refused from
 // then on.
 func TestCallersAuthorityIsRenewed(t *testing.T) {
-	ours, next := newAuthority(t), newAuthority(t)
-	served := ours.pair(t)
-	files := filesOf(t, served, ours.pem)
+	ours, next := certs.New(t), certs.New(t)
+	served := ours.Pair(t)
+	files := filesOf(t, served, ours.PEM)
 	s := serve(t, files)
-	before := client(t, filesOf(t, ours.pair(t), ours.pem), "")
-	after := client(t, filesOf(t, next.pair(t), ours.pem), "")
+	before := client(t, filesOf(t, ours.Pair(t), ours.PEM), "")
+	after := client(t, filesOf(t, next.Pair(t), ours.PEM), "")
 	old := s.dial(t, before)
 	wantSerial(t, old, served)
 	if _, err := ask(t, s.dial(t, after)); err == nil {
 		t.Error("another authority's caller is served")
 	}
-	write(t, files.CA, next.pem)
+	write(t, files.CA, next.PEM)
 	wantSerial(t, s.dial(t, after), served)
 	if _, err := ask(t, s.dial(t, before)); err == nil {
 		t.Error("the old authority's caller is served")
@@ -130,20 +132,20 @@ func TestCallersAuthorityIsRenewed(t *testing.T) {
 
 // TestClientFollowsItsFiles: one that dials again later needs no new start.
 func TestClientFollowsItsFiles(t *testing.T) {
-	ours, next := newAuthority(t), newAuthority(t)
-	files := filesOf(t, ours.pair(t), ours.pem)
+	ours, next := certs.New(t), certs.New(t)
+	files := filesOf(t, ours.Pair(t), ours.PEM)
 	secured := client(t, files, "")
-	served := ours.pair(t)
-	wantSerial(t, serve(t, filesOf(t, served, ours.pem)).dial(t, secured), served)
-	served = next.pair(t)
-	s := serve(t, filesOf(t, served, next.pem))
+	served := ours.Pair(t)
+	wantSerial(t, serve(t, filesOf(t, served, ours.PEM)).dial(t, secured), served)
+	served = next.Pair(t)
+	s := serve(t, filesOf(t, served, next.PEM))
 	if _, err := ask(t, s.dial(t, secured)); err == nil {
 		t.Error("a server of another authority is trusted")
 	}
-	renewed := next.pair(t)
-	write(t, files.CA, next.pem)
-	write(t, files.Cert, renewed.cert)
-	write(t, files.Key, renewed.key)
+	renewed := next.Pair(t)
+	write(t, files.CA, next.PEM)
+	write(t, files.Cert, renewed.Cert)
+	write(t, files.Key, renewed.Key)
 	wantSerial(t, s.dial(t, secured), served)
 }
 
@@ -154,15 +156,15 @@ type volume struct {
 	count int
 }
 
-func (v *volume) put(t *testing.T, p pair) Files {
+func (v *volume) put(t *testing.T, p certs.Pair) Files {
 	t.Helper()
 	v.count++
 	next := filepath.Join(v.dir, fmt.Sprintf("..%d", v.count))
 	if err := os.Mkdir(next, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, File{Path: filepath.Join(next, "tls.crt")}, p.cert)
-	write(t, File{Path: filepath.Join(next, "tls.key")}, p.key)
+	write(t, File{Path: filepath.Join(next, "tls.crt")}, p.Cert)
+	write(t, File{Path: filepath.Join(next, "tls.key")}, p.Key)
 	link(t, filepath.Base(next), filepath.Join(v.dir, "..data"))
 	files := Files{Cert: File{Setting: "tls.cert", Path: filepath.Join(v.dir, "tls.crt")}, Key: File{Setting: "tls.key", Path: filepath.Join(v.dir, "tls.key")}}
 	link(t, "..data/tls.crt", files.Cert.Path)
@@ -184,10 +186,10 @@ func link(t *testing.T, target, name string) {
 // TestSecretIsRenewedUnderLoad swaps a Secret's folder while callers come all the
 // time: each is served, and the last swap is seen by whoever comes after it.
 func TestSecretIsRenewedUnderLoad(t *testing.T) {
-	ours := newAuthority(t)
+	ours := certs.New(t)
 	v := &volume{dir: t.TempDir()}
-	s := serve(t, v.put(t, ours.pair(t)))
-	caller := client(t, filesOf(t, pair{}, ours.pem), "")
+	s := serve(t, v.put(t, ours.Pair(t)))
+	caller := client(t, filesOf(t, certs.Pair{}, ours.PEM), "")
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
 	served := make(chan int, 4)
@@ -209,9 +211,9 @@ func TestSecretIsRenewedUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	var last pair
+	var last certs.Pair
 	for range 50 {
-		last = ours.pair(t)
+		last = ours.Pair(t)
 		v.put(t, last)
 	}
 	wantSerial(t, s.dial(t, caller), last)
