@@ -13,7 +13,7 @@ import (
 // callError is the failure of a call, in words for the user of a client.
 type callError struct {
 	status  *status.Status
-	address string
+	to      endpoint
 	timeout time.Duration
 }
 
@@ -56,20 +56,33 @@ func (e *callError) withoutRunner() string {
 	message := e.status.Message()
 	switch e.status.Code() {
 	case codes.Unavailable:
+		if advice := e.to.advice(message); advice != "" {
+			return fmt.Sprintf("no connection to %s: %s\n%s", e.to.address, lastWords(message), advice)
+		}
 		// Of gRPC's words only the cause at their end is for people.
 		if i := strings.LastIndex(message, "dial "); i >= 0 {
 			message = strings.TrimSuffix(message[i:], `"`)
 		}
 		return fmt.Sprintf("no runner answers at %s: %s\nStart one with 'k8s-runner serve', or say where it is with --address or %s.",
-			e.address, message, addressVariable)
+			e.to.address, message, addressVariable)
 	case codes.DeadlineExceeded:
-		return fmt.Sprintf("no answer from %s within %s (--timeout)", e.address, e.timeout)
+		return fmt.Sprintf("no answer from %s within %s (--timeout)", e.to.address, e.timeout)
 	case codes.Canceled:
 		return "interrupted"
 	case codes.Unimplemented:
-		return fmt.Sprintf("the server at %s is no runner, or one that lacks this call: %s", e.address, message)
+		return fmt.Sprintf("the server at %s is no runner, or one that lacks this call: %s", e.to.address, message)
 	}
 	return fmt.Sprintf("%s: %s", e.status.Code(), message)
+}
+
+// lastWords are the cause at the end of gRPC's words.
+func lastWords(message string) string {
+	for _, before := range []string{"handshake failed: ", "server preface: ", `desc = "`} {
+		if i := strings.LastIndex(message, before); i >= 0 {
+			message = strings.TrimSuffix(message[i+len(before):], `"`)
+		}
+	}
+	return strings.ReplaceAll(message, `\"`, `"`)
 }
 
 // faults lists the fields of a request that are wrong.

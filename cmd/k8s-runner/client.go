@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
@@ -41,9 +40,11 @@ type client struct {
 func clientCommand(cmd *cobra.Command, run func(cmd *cobra.Command, c client, args []string) error) *cobra.Command {
 	var address string
 	var timeout time.Duration
+	var secured tlsFlags
 	cmd.GroupID = groupClient
 	cmd.Flags().StringVar(&address, "address", defaultAddress, "`HOST:PORT` of the runner ["+addressVariable+"]")
 	cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "longest time for a call to the runner that has one answer; 0: no limit")
+	secured.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if value := os.Getenv(addressVariable); value != "" && !cmd.Flags().Changed("address") {
 			address = value
@@ -51,10 +52,18 @@ func clientCommand(cmd *cobra.Command, run func(cmd *cobra.Command, c client, ar
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			return usage(cmd, fmt.Errorf("--address (%s) %q is not host:port", addressVariable, address))
 		}
+		if err := secured.read(cmd); err != nil {
+			return err
+		}
+		with, err := secured.credentials()
+		if err != nil {
+			return err
+		}
+		to := endpoint{address: address, tls: secured.on, named: secured.cert != ""}
 		conn, err := grpc.NewClient(address,
-			grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithUnaryInterceptor(unary(address, timeout)),
-			grpc.WithStreamInterceptor(streaming(address)),
+			grpc.WithTransportCredentials(with),
+			grpc.WithUnaryInterceptor(unary(to, timeout)),
+			grpc.WithStreamInterceptor(streaming(to)),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery}),
 		)
 		if err != nil {
@@ -75,7 +84,7 @@ func needRefs(_ *cobra.Command, args []string) error {
 
 // unary bounds each call and makes its error readable. Only here is a status
 // seen; the commands handle ordinary errors.
-func unary(address string, timeout time.Duration) grpc.UnaryClientInterceptor {
+func unary(to endpoint, timeout time.Duration) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if timeout > 0 {
 			var cancel context.CancelFunc
@@ -83,7 +92,7 @@ func unary(address string, timeout time.Duration) grpc.UnaryClientInterceptor {
 			defer cancel()
 		}
 		if err := invoke(ctx, method, req, reply, conn, opts...); err != nil {
-			return &callError{status: status.Convert(err), address: address, timeout: timeout}
+			return &callError{status: status.Convert(err), to: to, timeout: timeout}
 		}
 		return nil
 	}

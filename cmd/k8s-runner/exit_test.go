@@ -22,7 +22,7 @@ import (
 // called is the error of a call to which a server answered with an error.
 func called(code codes.Code, message string, details ...protoadapt.MessageV1) error {
 	return &callError{
-		status: status.Convert(fail(code, message, details...)), address: "runner:1", timeout: 30 * time.Second,
+		status: status.Convert(fail(code, message, details...)), to: endpoint{address: "runner:1"}, timeout: 30 * time.Second,
 	}
 }
 

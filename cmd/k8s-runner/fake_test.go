@@ -47,12 +47,12 @@ type fakeWorkload struct {
 
 // newFakeRunner serves a fakeRunner on loopback and returns it and its address. An
 // old one has no OperatorService.
-func newFakeRunner(old bool) (fake *fakeRunner, address string, stop func(), err error) {
+func newFakeRunner(old bool, options ...grpc.ServerOption) (fake *fakeRunner, address string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", nil, err
 	}
-	server := grpc.NewServer()
+	server := grpc.NewServer(options...)
 	fake = &fakeRunner{workloads: map[string]*fakeWorkload{}, volumes: map[string]string{}, execs: map[string]*fakeExec{}}
 	runnerv1.RegisterRunnerServiceServer(server, fake)
 	if !old {

@@ -22,7 +22,7 @@ func newRoot() *cobra.Command {
 		Long: `k8s-runner serves the RunnerService: a platform asks for a workload, the runner
 renders its templates into manifests and sends them to Kubernetes. It is also
 a client of that service, for people and scripts.`,
-		Example: `  k8s-runner serve --kube-namespace workloads        # the service
+		Example: `  k8s-runner serve --kube-namespace workloads --grpc-address 127.0.0.1:50051
   k8s-runner run busybox sh -c 'echo hi; sleep 60'   # a client of it
   k8s-runner ps
   k8s-runner exec -it 4f1c sh

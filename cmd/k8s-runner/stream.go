@@ -11,19 +11,19 @@ import (
 
 // streaming makes the errors of streams readable, as unary does with those of calls.
 // No time bounds a stream.
-func streaming(address string) grpc.StreamClientInterceptor {
+func streaming(to endpoint) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		s, err := open(ctx, desc, conn, method, opts...)
 		if err != nil {
-			return nil, &callError{status: status.Convert(err), address: address}
+			return nil, &callError{status: status.Convert(err), to: to}
 		}
-		return &readable{ClientStream: s, address: address}, nil
+		return &readable{ClientStream: s, to: to}, nil
 	}
 }
 
 type readable struct {
 	grpc.ClientStream
-	address string
+	to endpoint
 }
 
 func (r *readable) SendMsg(m any) error { return r.explain(r.ClientStream.SendMsg(m)) }
@@ -35,5 +35,5 @@ func (r *readable) explain(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return &callError{status: status.Convert(err), address: r.address}
+	return &callError{status: status.Convert(err), to: r.to}
 }
