@@ -13,6 +13,7 @@ AUDIT_LOG   = $$(dirname $$($(CLUSTER) kubeconfig))/log/audit.log
 FUZZTIME    ?= 60s
 VERSION     ?= $(shell sed -n 's/^appVersion: *"\(.*\)"/\1/p' charts/k8s-runner/Chart.yaml)
 IMAGE       := bin/k8s-runner-$(VERSION).tar
+IMAGE_NAME  := ghcr.io/agynio/k8s-runner:$(VERSION)
 
 .PHONY: help
 help: ## Show the targets
@@ -30,7 +31,7 @@ demo: build cluster-up
 endif
 
 .PHONY: test
-test: unit cluster-up engine-image e2e ## Run every test: unit, golden, then e2e on the devcluster
+test: unit cluster-up engine-image e2e-image e2e ## Run every test: unit, golden, then e2e on the devcluster
 
 .PHONY: unit
 unit: ## Run the tests that need no cluster, golden cases among them
@@ -41,7 +42,17 @@ unit: ## Run the tests that need no cluster, golden cases among them
 
 .PHONY: e2e
 e2e: ## Run the tests on the cluster that is up
-	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 45m ./e2e -audit-log "$(AUDIT_LOG)"
+	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 45m ./e2e -audit-log "$(AUDIT_LOG)" -image "$(IMAGE_NAME)"
+
+# Its registry stands in for every public one, so that the chart's own image is found.
+.PHONY: e2e-image
+e2e-image: image ## Give the devcluster the runner's image, to test the chart with
+	cd image && go build -o ../bin/image .
+	@$(CLUSTER) netns -- "$(CURDIR)/bin/image" push -insecure "$(CURDIR)/$(IMAGE)" "127.0.0.1:5001/agynio/k8s-runner:$(VERSION)"
+
+.PHONY: e2e-chart
+e2e-chart: e2e-image ## Run the tests of the chart on the cluster that is up
+	KUBECONFIG="$(DEVCLUSTER)" go test -tags e2e -count 1 -timeout 20m ./e2e -run 'TestChart|TestFence|TestPrivileges' -audit-log "$(AUDIT_LOG)" -image "$(IMAGE_NAME)"
 
 # Made of Debian's packages, which not every machine can get.
 .PHONY: engine-image

@@ -29,6 +29,8 @@ var suite struct {
 	admin  kubernetes.Interface
 	config *rest.Config
 	binary string
+	// probe is the program that shows what the network lets through, where it is needed.
+	probe string
 	// rules are those of the runner's Role.
 	rules []rbacv1.PolicyRule
 }
@@ -70,6 +72,11 @@ func run(m *testing.M) (int, error) {
 	// Benchmarks measure what is shipped; tests look for races.
 	if suite.binary, err = build(ctx, dir, flag.Lookup("test.bench").Value.String() == ""); err != nil {
 		return 1, err
+	}
+	if *image != "" {
+		if suite.probe, err = buildProbe(ctx, dir); err != nil {
+			return 1, err
+		}
 	}
 	return m.Run(), nil
 }

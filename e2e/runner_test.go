@@ -83,7 +83,13 @@ func launchRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	}
 	go func() { r.exited <- r.process.Wait() }()
 	t.Cleanup(func() { r.stop(t) })
+	r.dial(t)
+	return r
+}
 
+// dial makes the runner's client.
+func (r *runner) dial(t testing.TB) {
+	t.Helper()
 	// By default a connection that is refused is tried again after a second.
 	soon := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, MaxDelay: 20 * time.Millisecond}, MinConnectTimeout: 5 * time.Second}
 	conn, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(soon))
@@ -92,7 +98,6 @@ func launchRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	}
 	r.conn, r.RunnerServiceClient = conn, runnerv1.NewRunnerServiceClient(conn)
 	t.Cleanup(func() { conn.Close() })
-	return r
 }
 
 // stop ends the runner as Kubernetes does and checks how it went.
