@@ -44,7 +44,7 @@ func TestChart(t *testing.T) {
 	t.Run("cold start", func(t *testing.T) { testColdStart(t, rel) })
 	t.Run("uninstall", func(t *testing.T) { testUninstall(t, rel, r) })
 	t.Run("install again", func(t *testing.T) {
-		rel.helm(t, defaults(), "install", releaseName, chartFolder)
+		rel.helm(t, defaults(), "install", rel.release, chartFolder)
 		if got := rel.connect(t).volumes(t); !slices.Equal(got, []string{"data=key"}) {
 			t.Errorf("the volumes are %v", got)
 		}
@@ -100,7 +100,7 @@ func testUninstall(t *testing.T, rel *installation, r *runner) {
 	if pods := r.podNames(t); len(pods) != 1 {
 		t.Fatalf("the workloads are %v", pods)
 	}
-	rel.helm(t, nil, "uninstall", releaseName)
+	rel.helm(t, nil, "uninstall", rel.release)
 	eventually(t, 2*time.Minute, "nothing is left", func() error {
 		left := append(rel.left(t, rel.namespace), rel.left(t, rel.workloads)...)
 		if diff := cmp.Diff([]string{rel.workloads + "/persistentvolumeclaims/data"}, left); diff != "" {

@@ -27,7 +27,7 @@ func TestChartUpgrade(t *testing.T) {
 
 	v = v.with("patches", "templates", "layers", "pool", "kind").
 		with("apiVersion: v1\nkind: Pod\nmetadata: {annotations: {layer: laid}}\n", "templates", "layers", "pool", "data", "pod.yaml")
-	rel.helm(t, v, "upgrade", releaseName, chartFolder)
+	rel.helm(t, v, "upgrade", rel.release, chartFolder)
 	r.startedWith(t, "with the layer", func(p *corev1.Pod) bool { return p.Annotations["layer"] == "laid" })
 	if rel.onlyPod(t) != before {
 		t.Error("a changed template replaced the runner")
@@ -40,7 +40,7 @@ func TestChartUpgrade(t *testing.T) {
 	long.id(t)
 	v = v.with([]any{values{"name": "new", "resources": values{"requestsCpu": "1m"}}}, "catalog", "flavors")
 	began := time.Now()
-	rel.helm(t, v, "upgrade", releaseName, chartFolder)
+	rel.helm(t, v, "upgrade", rel.release, chartFolder)
 	if rel.onlyPod(t) == before {
 		t.Error("a changed catalog did not replace the runner")
 	}
@@ -97,7 +97,7 @@ func TestChartUpgradeFromPrevious(t *testing.T) {
 	r := rel.connect(t)
 	id := r.sleeping(t)
 	r.await(t, id, "it runs", running)
-	rel.helm(t, defaults(), "upgrade", releaseName, chartFolder)
+	rel.helm(t, defaults(), "upgrade", rel.release, chartFolder)
 	r = rel.connect(t)
 	if exit := r.run(t, script(id, "exit 7")).exit; exit.GetExitCode() != 7 {
 		t.Errorf("a command in a workload from before the upgrade ended with %v", exit)

@@ -58,14 +58,14 @@ func TestFence(t *testing.T) {
 	beside := map[string]string{"another workload": "tcp=" + r.pod(t, neighbour).Status.PodIP + ":8080"}
 
 	r.wantReach(t, id, "with the fence", open, merged(shut, beside))
-	rel.removePolicy(t, "k8s-runner-egress")
+	rel.removePolicy(t, rel.release+"-egress")
 	// Who may connect to the runner and to another workload, other policies say.
 	runner := map[string]string{"the runner": shut["the runner"]}
 	delete(shut, "the runner")
 	r.wantReach(t, id, "without egress's", merged(open, shut), merged(beside, runner))
-	rel.removePolicy(t, "k8s-runner-ingress")
+	rel.removePolicy(t, rel.release+"-ingress")
 	r.wantReach(t, id, "without ingress's", merged(open, shut, beside), runner)
-	if err := suite.admin.NetworkingV1().NetworkPolicies(rel.namespace).Delete(t.Context(), releaseName, metav1.DeleteOptions{}); err != nil {
+	if err := suite.admin.NetworkingV1().NetworkPolicies(rel.namespace).Delete(t.Context(), rel.release, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r.wantReach(t, id, "without any", merged(open, shut, beside, runner), nil)

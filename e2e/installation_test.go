@@ -27,7 +27,6 @@ var image = flag.String("image", "", "the runner's image, as the cluster can pul
 
 const (
 	chartFolder = "../charts/k8s-runner"
-	releaseName = "k8s-runner"
 	// helmLimit bounds one command of helm.
 	helmLimit = 3 * time.Minute
 )
@@ -57,10 +56,14 @@ func (v values) with(value any, path ...string) values {
 // installation is the chart, installed in a namespace of its own.
 type installation struct {
 	namespace string
-	// workloads is the namespace of the workloads, which the chart makes.
+	// release is its name, and that of what it makes.
+	release string
+	// workloads is the namespace of the workloads.
 	workloads string
 	// account is the runner's service account.
 	account string
+	// metrics is where the listener of metrics and probes is found, with -chart.
+	metrics string
 }
 
 // install installs the chart, and takes all of it away when the test ends.
@@ -72,8 +75,17 @@ func install(t testing.TB, v values) *installation {
 // installFrom installs another chart than this one.
 func installFrom(t testing.TB, chart string, v values) *installation {
 	t.Helper()
+	r := newInstallation(t)
+	t.Cleanup(func() { removeNamespace(t, r.workloads) })
+	r.helm(t, v, "install", r.release, chart)
+	return r
+}
+
+// newInstallation makes the namespace for one, which goes with the test.
+func newInstallation(t testing.TB) *installation {
+	t.Helper()
 	if *image == "" {
-		t.Skip("-image is not set: there is no image of the runner to install; make e2e sets it")
+		t.Skip("-image is not set: there is no image of the runner to install; make e2e-chart makes it")
 	}
 	made, err := suite.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-release-"},
@@ -81,18 +93,15 @@ func installFrom(t testing.TB, chart string, v values) *installation {
 	if err != nil {
 		t.Fatalf("making a namespace: %v", err)
 	}
-	r := &installation{
-		namespace: made.Name, workloads: made.Name + "-workloads",
-		account: "system:serviceaccount:" + made.Name + ":" + releaseName,
-	}
+	r := &installation{namespace: made.Name, workloads: made.Name + "-workloads"}
+	r.release = "k8s-runner-" + strings.TrimPrefix(made.Name, "e2e-release-")
+	r.account = "system:serviceaccount:" + r.namespace + ":" + r.release
 	t.Cleanup(func() {
 		if t.Failed() {
 			r.tell(t)
 		}
-		removeNamespace(t, r.workloads)
 		removeNamespace(t, r.namespace)
 	})
-	r.helm(t, v, "install", releaseName, chart)
 	return r
 }
 
@@ -155,18 +164,23 @@ func (r *installation) pods(t testing.TB) (pods []corev1.Pod) {
 // connect returns a client of the runner, through its Service.
 func (r *installation) connect(t testing.TB) *runner {
 	t.Helper()
-	service, err := suite.admin.CoreV1().Services(r.namespace).Get(t.Context(), releaseName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &runner{namespace: r.workloads, account: r.account, log: &syncBuffer{}}
-	c.address = forward(t, fmt.Sprintf("%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
+	c := &runner{namespace: r.workloads, account: r.account, log: &syncBuffer{}, address: r.throughService(t)}
 	c.dial(t)
 	eventually(t, 30*time.Second, "the runner answers", func() error {
 		_, err := c.Ready(t.Context(), &runnerv1.ReadyRequest{})
 		return err
 	})
 	return c
+}
+
+// throughService is an address of this machine that leads to the runner's Service.
+func (r *installation) throughService(t testing.TB) string {
+	t.Helper()
+	service, err := suite.admin.CoreV1().Services(r.namespace).Get(t.Context(), r.release, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return forward(t, fmt.Sprintf("%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
 }
 
 // devcluster is a command of the cluster's own program.

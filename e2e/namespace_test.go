@@ -28,6 +28,9 @@ type namespace struct {
 	account    string
 	kubeconfig string
 	token      string
+	// server is where the runner finds the API server.
+	server string
+	rules  []rbacv1.PolicyRule
 }
 
 const accountName = "k8s-runner"
@@ -52,7 +55,7 @@ func newNamespaceWith(t testing.TB, rules []rbacv1.PolicyRule) *namespace {
 	}
 	name := made.Name
 	t.Cleanup(func() { removeNamespace(t, name) })
-	ns := &namespace{name: name, account: "system:serviceaccount:" + name + ":" + accountName}
+	ns := &namespace{name: name, account: "system:serviceaccount:" + name + ":" + accountName, rules: rules}
 	token, err := ns.grant(ctx, rules)
 	if err != nil {
 		t.Fatalf("making the service account: %v", err)
@@ -65,6 +68,7 @@ func newNamespaceWith(t testing.TB, rules []rbacv1.PolicyRule) *namespace {
 func (ns *namespace) through(t testing.TB, server string, ca []byte) *namespace {
 	t.Helper()
 	other := *ns
+	other.server = server
 	other.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := writeKubeconfig(other.kubeconfig, ns.token, &api.Cluster{Server: server, CertificateAuthorityData: ca}); err != nil {
 		t.Fatal(err)

@@ -49,6 +49,8 @@ type runner struct {
 	log     *syncBuffer
 	process *exec.Cmd
 	exited  chan error
+	// installed is the chart that runs it, with -chart.
+	installed *installation
 }
 
 // startRunner starts the runner against namespace ns, with further flags, and
@@ -73,6 +75,9 @@ func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 // launchRunner is startRunner without the wait.
 func launchRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	t.Helper()
+	if *throughChart {
+		return installRunner(t, ns, flags)
+	}
 	r := &runner{namespace: ns.name, account: ns.account, address: freeAddress(t), log: &syncBuffer{}, exited: make(chan error, 1)}
 	args := []string{"serve", "--kube-namespace", ns.name, "--kube-kubeconfig", ns.kubeconfig, "--grpc-address", r.address, "--metrics-address", "127.0.0.1:0"}
 	r.process = exec.Command(suite.binary, append(args, flags...)...)
@@ -103,6 +108,9 @@ func (r *runner) dial(t testing.TB) {
 // stop ends the runner as Kubernetes does and checks how it went.
 func (r *runner) stop(t testing.TB) {
 	t.Helper()
+	if r.installed != nil {
+		r.installed.stop(t)
+	}
 	if r.process == nil {
 		return
 	}

@@ -30,7 +30,11 @@ func (r *runner) get(t testing.TB, path string) (code int, body string) {
 	if at == nil {
 		t.Fatalf("the log does not say where the metrics are\n%s", r.log)
 	}
-	answer, err := http.Get("http://" + at[1] + path)
+	address := at[1]
+	if r.installed != nil {
+		address = r.installed.metrics
+	}
+	answer, err := http.Get("http://" + address + path)
 	if err != nil {
 		return 0, err.Error()
 	}
