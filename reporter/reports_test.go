@@ -212,10 +212,27 @@ func TestReportsNeverGoBack(t *testing.T) {
 	killed.Phase = workload.PhaseFailed
 	p.reports.Observe(killed, false)
 	p.wantStates(t, "a", "RUNNING", "RUNNING Unready", "FAILED Error")
-	p.reports.Observe(killed, true)
+	late := aState("a", workload.ContainerState{Status: workload.Running, Reason: "Late"})
+	p.reports.Observe(late, false)
+	p.wantStates(t, "a", "RUNNING", "RUNNING Unready", "FAILED Error", "FAILED Late")
+	p.reports.Observe(late, true)
 	p.reports.Observe(ready("b"), false)
 	p.wantStates(t, "b", "RUNNING")
-	p.wantStates(t, "a", "RUNNING", "RUNNING Unready", "FAILED Error")
+	p.wantStates(t, "a", "RUNNING", "RUNNING Unready", "FAILED Error", "FAILED Late")
+}
+
+// TestAnotherPod of the name begins anew, also while the end of the one before waits.
+func TestAnotherPod(t *testing.T) {
+	r := NewReports(nil, &counts{of: map[string]int{}}, logrus.New())
+	r.Observe(ready("a"), false)
+	r.Observe(ready("a"), true)
+	again := aState("a", workload.ContainerState{})
+	again.UID = "another"
+	r.Observe(again, false)
+	r.Observe(ready("a"), true) // of the one before, once more
+	if s := r.slots["a"]; r.gone != 0 || s.gone || s.newest.status != starting || len(r.queue) != 1 {
+		t.Errorf("it is %+v, %+v; %d are gone, %d queued", s, s.newest, r.gone, len(r.queue))
+	}
 }
 
 // TestGatewayAway: what changes while the gateway is away is told when it is back,
