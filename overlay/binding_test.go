@@ -201,7 +201,7 @@ func TestListenerDrops(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := start(t, newStandIn(), func(o *Options) {
 				o.Serve = func(l net.Listener) error {
-					accept(l) //nolint:errcheck // it is what is not told
+					accept(l) // it is what is not told
 					return nil
 				}
 			})

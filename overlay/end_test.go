@@ -53,7 +53,7 @@ func TestServeNeverEnds(t *testing.T) {
 					}
 				})
 				end(r)
-				r.ends(40 * time.Second) //nolint:errcheck // it ends, which is all
+				r.ends(40 * time.Second) // it ends, which is all
 				r.left()
 				close(hang)
 			})
