@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -59,6 +60,13 @@ type runner struct {
 func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	t.Helper()
 	r := launchRunner(t, ns, flags...)
+	r.awaitHealthy(t)
+	return r
+}
+
+// awaitHealthy waits until health says that it serves.
+func (r *runner) awaitHealthy(t testing.TB) {
+	t.Helper()
 	eventually(t, 30*time.Second, "the runner is healthy", func() error {
 		answer, err := healthv1.NewHealthClient(r.conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
 		if err != nil {
@@ -69,7 +77,6 @@ func startRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 		}
 		return nil
 	})
-	return r
 }
 
 // launchRunner is startRunner without the wait.
@@ -78,6 +85,14 @@ func launchRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	if *throughChart {
 		return installRunner(t, ns, flags)
 	}
+	r := launchProcess(t, ns, flags...)
+	r.dial(t)
+	return r
+}
+
+// launchProcess starts the binary, and no client.
+func launchProcess(t testing.TB, ns *namespace, flags ...string) *runner {
+	t.Helper()
 	r := &runner{namespace: ns.name, account: ns.account, address: freeAddress(t), log: &syncBuffer{}, exited: make(chan error, 1)}
 	args := []string{"serve", "--kube-namespace", ns.name, "--kube-kubeconfig", ns.kubeconfig, "--grpc-address", r.address, "--metrics-address", "127.0.0.1:0"}
 	r.process = exec.Command(suite.binary, append(args, flags...)...)
@@ -88,21 +103,32 @@ func launchRunner(t testing.TB, ns *namespace, flags ...string) *runner {
 	}
 	go func() { r.exited <- r.process.Wait() }()
 	t.Cleanup(func() { r.stop(t) })
-	r.dial(t)
 	return r
 }
 
 // dial makes the runner's client.
 func (r *runner) dial(t testing.TB) {
 	t.Helper()
+	r.dialWith(t, insecure.NewCredentials())
+}
+
+func (r *runner) dialWith(t testing.TB, secured credentials.TransportCredentials) {
+	t.Helper()
+	r.conn = r.connect(t, secured)
+	r.RunnerServiceClient = runnerv1.NewRunnerServiceClient(r.conn)
+}
+
+// connect makes a connection to the runner.
+func (r *runner) connect(t testing.TB, secured credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
 	// By default a connection that is refused is tried again after a second.
 	soon := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, MaxDelay: 20 * time.Millisecond}, MinConnectTimeout: 5 * time.Second}
-	conn, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(soon))
+	conn, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(secured), grpc.WithConnectParams(soon))
 	if err != nil {
 		t.Fatalf("dialling the runner: %v", err)
 	}
-	r.conn, r.RunnerServiceClient = conn, runnerv1.NewRunnerServiceClient(conn)
 	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // stop ends the runner as Kubernetes does and checks how it went.

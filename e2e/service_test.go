@@ -63,6 +63,7 @@ func TestRefusesToStart(t *testing.T) {
 		"no namespace":  {want: "KUBE_NAMESPACE"},
 		"bad value":     {args: []string{"--kube-namespace", "x"}, env: "PVC_STORAGE_SIZE=big", want: "PVC_STORAGE_SIZE"},
 		"plaintext":     {args: []string{"--kube-namespace", "x"}, want: "K8SRUNNER_GRPC_PLAINTEXT"},
+		"no TLS file":   {args: []string{"--kube-namespace", "x", "--tls-cert", "/no/such/cert", "--tls-key", "/no/such/key"}, want: "K8SRUNNER_TLS_CERT"},
 		"no kubeconfig": {args: []string{"--kube-namespace", "x", "--grpc-address", "127.0.0.1:0", "--kube-kubeconfig", "/no/such/file"}, want: "kube.kubeconfig"},
 		"no catalog":    {args: []string{"--kube-namespace", "x", "--grpc-address", "127.0.0.1:0"}, env: "CATALOG_PATH=/no/such/file", want: "CATALOG_PATH"},
 		"overlay":       {args: []string{"--kube-namespace", "x"}, env: "ZITI_ENABLED=true", want: "ZITI_ENABLED"},

@@ -62,6 +62,10 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog.path (environment CATALOG_PATH): %w", err)
 	}
+	secured, err := serverCredentials(c, log)
+	if err != nil {
+		return nil, err
+	}
 	measured, err := metrics.New()
 	if err != nil {
 		return nil, err
@@ -75,14 +79,11 @@ func newService(c config.Config, log *logrus.Logger) (*service, error) {
 	s := &service{
 		config: c, log: log, metrics: measured, ready: newReadiness(), contact: reach, access: access,
 		writer:  applier.New(access.writes, resources, c.Kube.Namespace),
-		offered: offered, errors: newLastErrors(), began: time.Now(),
+		offered: offered, errors: newLastErrors(), began: time.Now(), secured: secured,
 	}
 	log.AddHook(s.errors)
 	if s.traces, err = tracing.New(context.Background(), c.Traces.Endpoint, log); err != nil {
 		return nil, fmt.Errorf("traces.endpoint (environment OTEL_EXPORTER_OTLP_ENDPOINT): %w", err)
-	}
-	if s.secured, err = serverCredentials(c, log); err != nil {
-		return nil, err
 	}
 	s.writer.Observe(s.starts())
 	if s.operator, err = newStore(c, offered, access.reads, access.writes, s.writer, s.metrics.Templates, log); err != nil {
