@@ -21,19 +21,20 @@ type Metrics struct {
 	API       *API
 	Calls     *Calls
 	Reports   *Reports
+	Overlay   *Overlay
 
 	registry *prometheus.Registry
 }
 
 // New returns instruments that have measured nothing yet.
 func New() (*Metrics, error) {
-	m := &Metrics{Templates: newTemplates(), Starts: newStarts(), API: newAPI(), Calls: newCalls(), Reports: newReports(), registry: prometheus.NewRegistry()}
+	m := &Metrics{Templates: newTemplates(), Starts: newStarts(), API: newAPI(), Calls: newCalls(), Reports: newReports(), Overlay: newOverlay(), registry: prometheus.NewRegistry()}
 	all := []prometheus.Collector{
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.Calls.server,
 	}
-	for _, c := range slices.Concat(all, m.Templates.all(), m.Starts.all(), m.API.all(), m.Reports.all()) {
+	for _, c := range slices.Concat(all, m.Templates.all(), m.Starts.all(), m.API.all(), m.Reports.all(), m.Overlay.all()) {
 		if err := m.registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics: %w", err)
 		}

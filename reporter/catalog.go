@@ -3,6 +3,7 @@ package reporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -20,9 +21,12 @@ func (g *Gateway) ReportCatalog(ctx context.Context, c *catalog.Catalog, capabil
 		return g.reportCatalog(ctx, catalogOf(c, capabilities))
 	})
 	var f *failure
-	if errors.As(err, &f) && f.verdict == tooOld {
+	switch {
+	case errors.As(err, &f) && f.verdict == tooOld:
 		log.Warn("this platform takes no catalogs; it does not know what the runner offers")
 		return nil
+	case errors.As(err, &f) && f.denied:
+		return fmt.Errorf("the platform refuses the catalog: %w", err)
 	}
 	return err
 }

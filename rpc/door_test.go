@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -69,7 +70,7 @@ func streamed(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	if err != nil {
 		return err
 	}
-	if err := stream.SendMsg(&runnerv1.ReadyRequest{}); err != nil && err != io.EOF {
+	if err := stream.SendMsg(&runnerv1.ReadyRequest{}); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	return stream.RecvMsg(&runnerv1.ReadyResponse{})

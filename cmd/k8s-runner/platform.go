@@ -15,6 +15,7 @@ import (
 	"github.com/agynio/k8s-runner/cluster"
 	"github.com/agynio/k8s-runner/config"
 	"github.com/agynio/k8s-runner/metrics"
+	"github.com/agynio/k8s-runner/overlay"
 	k8srunnerv1 "github.com/agynio/k8s-runner/proto/k8srunner/v1"
 	"github.com/agynio/k8s-runner/reporter"
 )
@@ -69,9 +70,6 @@ func (p *platform) join(ctx context.Context) (*reporter.Enrolment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if enrolment == nil {
-		enrolment = &reporter.Enrolment{}
-	}
 	id := cmp.Or(p.config.Gateway.RunnerID, enrolment.RunnerID())
 	if id == "" {
 		p.log.Warn("the enrolment does not say which runner this is; set gateway.runner_id (environment K8SRUNNER_RUNNER_ID) if the platform needs it")
@@ -87,19 +85,44 @@ func (p *platform) join(ctx context.Context) (*reporter.Enrolment, error) {
 	return enrolment, nil
 }
 
-// enrolment enrols the runner, if the platform can.
+// enrolment returns the one that is kept, or enrols the runner, if the platform can.
 func (p *platform) enrolment(ctx context.Context) (*reporter.Enrolment, error) {
-	enrolment, err := p.gateway.Enrol(ctx, p.config.Ziti.EnrollmentTimeout, p.log)
-	old := errors.Is(err, reporter.ErrNoEnrolment)
-	if err == nil || !old {
-		p.meter.Enrolled(err)
+	if !p.config.Ziti.Enabled {
+		enrolment, err := p.enrol(ctx)
+		if errors.Is(err, reporter.ErrNoEnrolment) {
+			p.log.Warn("this platform enrols no runners; going on without")
+			return &reporter.Enrolment{}, nil
+		}
+		return enrolment, err
 	}
-	switch {
-	case old && p.config.Ziti.Enabled:
+	file := overlay.File(p.config.Ziti.IdentityFile)
+	kept, ok, err := file.Load()
+	if err != nil {
+		return nil, fmt.Errorf("ziti.identity_file (environment K8SRUNNER_ZITI_IDENTITY_FILE): %w", err)
+	}
+	if ok {
+		p.log.WithField("service", kept.ServiceName).Info("using the identity of an earlier enrolment")
+		return &reporter.Enrolment{Identity: kept.Identity, Service: kept.ServiceName, IdentityID: kept.IdentityID}, nil
+	}
+	enrolment, err := p.enrol(ctx)
+	if errors.Is(err, reporter.ErrNoEnrolment) {
 		return nil, fmt.Errorf("%w, and without an identity there is no overlay (ziti.enabled, environment ZITI_ENABLED)", err)
-	case old:
-		p.log.Warn("this platform enrols no runners; going on without")
-		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = file.Keep(overlay.Enrolment{ServiceName: enrolment.Service, IdentityID: enrolment.IdentityID, Identity: enrolment.Identity})
+	if err != nil {
+		return nil, fmt.Errorf("ziti.identity_file (environment K8SRUNNER_ZITI_IDENTITY_FILE): %w", err)
+	}
+	return enrolment, nil
+}
+
+// enrol enrols the runner, and counts that.
+func (p *platform) enrol(ctx context.Context) (*reporter.Enrolment, error) {
+	enrolment, err := p.gateway.Enrol(ctx, p.config.Ziti.EnrollmentTimeout, p.log)
+	if !errors.Is(err, reporter.ErrNoEnrolment) {
+		p.meter.Enrolled(err)
 	}
 	return enrolment, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -64,9 +63,6 @@ func serve(ctx context.Context, c config.Config) error {
 	log, err := newLog(c.Log)
 	if err != nil {
 		return err
-	}
-	if c.Ziti.Enabled {
-		return errors.New("ziti.enabled (environment ZITI_ENABLED): this version of the runner has no overlay; unset it to serve on TCP")
 	}
 	s, err := newService(c, log)
 	if err != nil {

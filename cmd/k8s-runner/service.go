@@ -162,6 +162,9 @@ func (s *service) run(ctx context.Context) error {
 		return s.serveCalls(ctx, listener)
 	})
 	err = group.Wait()
+	if s.platform != nil {
+		s.platform.close()
+	}
 	if closed := s.traces.Close(ctx); closed != nil {
 		s.log.WithError(closed).Warn("traces are lost")
 	}

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/agynio/k8s-runner/overlay"
+	"github.com/agynio/k8s-runner/overlay/ziti"
 	"github.com/agynio/k8s-runner/reporter"
 	"github.com/agynio/k8s-runner/rpc"
 )
@@ -24,31 +26,8 @@ const shutdownLimit = 10 * time.Second
 // serveCalls serves the API once there is something to answer from, and the platform
 // knows of it, until ctx ends.
 func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
-	begin, beginning := errgroup.WithContext(ctx)
-	for part, wait := range map[string]func(context.Context) error{
-		partPods: s.pods.WaitForSync, partClaims: s.claims.WaitForSync, partTemplates: s.operator.WaitForSync,
-	} {
-		begin.Go(func() error {
-			if err := wait(beginning); err != nil {
-				return err
-			}
-			s.ready.has(part)
-			return nil
-		})
-	}
-	var identity *reporter.Enrolment
-	if s.platform != nil {
-		defer s.platform.close()
-		s.ready.lacks(partGateway, "not enrolled yet")
-		begin.Go(func() (err error) {
-			if identity, err = s.platform.join(beginning); err != nil {
-				return err
-			}
-			s.ready.has(partGateway)
-			return nil
-		})
-	}
-	if err := begin.Wait(); err != nil {
+	identity, err := s.begin(ctx)
+	if err != nil {
 		return err
 	}
 	api := rpc.NewServer(rpc.Parts{
@@ -72,25 +51,67 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 			return nil
 		})
 	}
-	if s.config.Ziti.Enabled {
-		door := rpc.NewDoor(api, healthy, s.secured...)
-		s.log.WithField("address", listener.Addr().String()).Info("answering health and Ready")
+	log := s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace})
+	if !s.config.Ziti.Enabled {
+		log.Info("serving")
 		serving.Go(func() error {
-			return s.serveUntil(ctx, api, healthy, func() error { return door.Serve(listener) }, door, server)
+			return s.serveUntil(ctx, api, healthy, func() error { return server.Serve(listener) }, server)
 		})
-		serving.Go(func() error { return s.serveOverlay(ctx, identity, server) })
 		return serving.Wait()
 	}
-	s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace}).Info("serving")
+	door := rpc.NewDoor(api, healthy, s.secured...)
+	log.Info("answering health and Ready; all else is on the overlay")
 	serving.Go(func() error {
-		return s.serveUntil(ctx, api, healthy, func() error { return server.Serve(listener) }, server)
+		return s.serveUntil(ctx, api, healthy, func() error { return door.Serve(listener) }, door, server)
 	})
+	serving.Go(func() error { return s.serveOverlay(ctx, identity, server) })
 	return serving.Wait()
 }
 
-// serveOverlay serves the API on the overlay until ctx ends.
+// begin returns once there is something to answer from and the platform, if there is
+// one, knows what is offered. The enrolment is nil without a platform.
+func (s *service) begin(ctx context.Context) (identity *reporter.Enrolment, err error) {
+	all, ctx := errgroup.WithContext(ctx)
+	for part, wait := range map[string]func(context.Context) error{
+		partPods: s.pods.WaitForSync, partClaims: s.claims.WaitForSync, partTemplates: s.operator.WaitForSync,
+	} {
+		all.Go(func() error {
+			if err := wait(ctx); err != nil {
+				return err
+			}
+			s.ready.has(part)
+			return nil
+		})
+	}
+	if s.platform != nil {
+		s.ready.lacks(partGateway, "not enrolled yet")
+		all.Go(func() (err error) {
+			if identity, err = s.platform.join(ctx); err != nil {
+				return err
+			}
+			s.ready.has(partGateway)
+			return nil
+		})
+	}
+	return identity, all.Wait()
+}
+
+// serveOverlay serves the API on the overlay until ctx ends. Its error is that of an
+// identity which the overlay no longer accepts; it is not kept for the next start.
 func (s *service) serveOverlay(ctx context.Context, identity *reporter.Enrolment, server *grpc.Server) error {
-	return errors.New("no overlay yet")
+	network, err := ziti.New(ziti.Options{Identity: identity.Identity, Service: identity.Service, Log: s.log})
+	if err != nil {
+		return err
+	}
+	binding := overlay.New(overlay.Options{Network: network, Serve: server.Serve, Meter: s.metrics.Overlay, Log: s.log})
+	s.mu.Lock()
+	s.binding = binding
+	s.mu.Unlock()
+	err = binding.Run(ctx)
+	if errors.Is(err, overlay.ErrUnauthorized) {
+		return errors.Join(err, overlay.File(s.config.Ziti.IdentityFile).Forget())
+	}
+	return err
 }
 
 // serveUntil serves until ctx ends; then it tells health checks, ends the streams,

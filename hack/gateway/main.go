@@ -28,12 +28,12 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	g := gateway.New(os.Getenv("SERVICE_TOKEN"))
-	g.Note = func(message any) { fmt.Println(describe(message)) } //nolint:forbidigo // it is all that it does
+	g.Note = func(message any) { fmt.Println(describe(message)) }
 	at, err := g.Start(ctx, *address)
 	if err != nil {
 		return err
 	}
-	fmt.Println("serving on", at) //nolint:forbidigo // it is how the demo finds it
+	fmt.Println("serving on", at)
 	<-ctx.Done()
 	g.Stop()
 	return nil
