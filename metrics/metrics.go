@@ -32,9 +32,8 @@ func New() (*Metrics, error) {
 	all := []prometheus.Collector{
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.Calls.server,
 	}
-	for _, c := range slices.Concat(all, m.Templates.all(), m.Starts.all(), m.API.all(), m.Reports.all(), m.Overlay.all()) {
+	for _, c := range slices.Concat(all, m.Calls.all(), m.Templates.all(), m.Starts.all(), m.API.all(), m.Reports.all(), m.Overlay.all()) {
 		if err := m.registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics: %w", err)
 		}

@@ -156,6 +156,7 @@ func TestDocumentationListsEveryMetric(t *testing.T) {
 	m.API.Heard("pods")
 	m.Reports.Enrolled(nil)
 	m.Reports.Waiting(func() (int, time.Time) { return 0, time.Time{} })
+	m.Calls.open.WithLabelValues("Exec")
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -61,6 +61,7 @@ func (s *Server) firstMessage(stream runnerv1.RunnerService_ExecServer) (*worklo
 	if start == nil {
 		return nil, workload.Errorf(workload.InvalidArgument, "exec_start_required", "the first message must be start")
 	}
+	notesOf(stream.Context()).asks(start.GetRequestId())
 	target, err := s.execTarget(start.GetTargetId())
 	if err != nil {
 		return nil, err
@@ -127,6 +128,7 @@ func exitReason(r workload.ExitReason) runnerv1.ExecExitReason {
 
 // Started implements workload.Session.
 func (x *execSession) Started(id string, at time.Time) error {
+	notesOf(x.stream.Context()).runs(id)
 	return x.stream.Send(&runnerv1.ExecResponse{Event: &runnerv1.ExecResponse_Started{Started: &runnerv1.ExecStarted{
 		ExecutionId: id, StartedAt: timestamppb.New(at),
 	}}})

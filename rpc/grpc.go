@@ -41,10 +41,11 @@ const (
 
 // NewGRPC returns a gRPC server for s and o with metrics, logging, recovery,
 // health and reflection. An answer or an error passes recovery, then
-// translation, then the log, then the meter.
+// translation, then the log, then the meter. Each call has an id, which lines of log
+// show if that has the hook LogFields.
 func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger, more ...grpc.ServerOption) (*grpc.Server, *health.Server) {
-	lines := logging.LoggerFunc(func(_ context.Context, level logging.Level, message string, fields ...any) {
-		log.WithFields(pairs(fields)).Log(logrusLevel(level), message)
+	lines := logging.LoggerFunc(func(ctx context.Context, level logging.Level, message string, fields ...any) {
+		log.WithContext(ctx).WithFields(pairs(fields)).Log(logrusLevel(level), message)
 	})
 	options := []logging.Option{logging.WithLogOnEvents(logging.FinishCall), logging.WithLevels(level)}
 	// Health checks and reflection would drown the callers' lines.
@@ -60,9 +61,9 @@ func NewGRPC(s *Server, o *Operator, meter Meter, log *logrus.Logger, more ...gr
 		grpc.MaxRecvMsgSize(s.receives()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(meter.Unary(),
+		grpc.ChainUnaryInterceptor(identifyUnary, meter.Unary(),
 			selector.UnaryServerInterceptor(logging.UnaryServerInterceptor(lines, options...), ours), translateUnary, recovery.UnaryServerInterceptor(recovered), boundUnary),
-		grpc.ChainStreamInterceptor(beside(meter.Stream()),
+		grpc.ChainStreamInterceptor(identifyStream, beside(meter.Stream()),
 			selector.StreamServerInterceptor(beside(logging.StreamServerInterceptor(lines, options...)), ours), translateStream, recovery.StreamServerInterceptor(recovered), boundStream),
 	)...)
 	runnerv1.RegisterRunnerServiceServer(server, s)

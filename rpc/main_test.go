@@ -269,6 +269,7 @@ func connectTo(t *testing.T, s *Server, o *Operator, meter Meter) (conn *grpc.Cl
 	logger.SetOutput(log)
 	logger.SetLevel(logrus.TraceLevel)
 	logger.SetFormatter(&logrus.JSONFormatter{})
+	logger.AddHook(LogFields{})
 	server, _ := NewGRPC(s, o, meter, logger)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

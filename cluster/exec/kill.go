@@ -69,7 +69,7 @@ func (e *Executor) kill(ctx context.Context, x *execution) bool {
 	if err == nil && said == "gone" {
 		return true
 	}
-	e.log.WithField("execution", x.id).WithField("found", said).WithError(err).Warn("the processes of a command were not seen gone")
+	e.log.WithContext(ctx).WithField("execution", x.id).WithField("found", said).WithError(err).Warn("the processes of a command were not seen gone")
 	return false
 }
 
@@ -89,6 +89,6 @@ func (e *Executor) resizeAside(ctx context.Context, x *execution, size workload.
 		shell, "-c", resizeScript, "sh", markVariable + "=" + x.id, strconv.Itoa(int(size.Rows)), strconv.Itoa(int(size.Columns)),
 	}, nil)
 	if err != nil && ctx.Err() == nil {
-		e.log.WithField("execution", x.id).WithError(err).Debug("a terminal was not resized aside")
+		e.log.WithContext(ctx).WithField("execution", x.id).WithError(err).Debug("a terminal was not resized aside")
 	}
 }

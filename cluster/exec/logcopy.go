@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -19,14 +21,15 @@ const logLimit = time.Second
 // logCopy copies the output of a command into the container's log. Without one,
 // nil, nothing is copied.
 type logCopy struct {
-	executor *Executor
-	conns    [2]connection
-	broken   [2]bool
+	// log is the runner's, for lines about the execution.
+	log    *logrus.Entry
+	conns  [2]connection
+	broken [2]bool
 }
 
 // openLog opens the log for what the command writes.
-func (e *Executor) openLog(ctx context.Context, c *workload.Command) (*logCopy, error) {
-	l := &logCopy{executor: e}
+func (e *Executor) openLog(ctx context.Context, execution string, c *workload.Command) (*logCopy, error) {
+	l := &logCopy{log: e.log.WithField("execution", execution)}
 	for stream, fd := range [...]string{"1", "2"} {
 		if stream == int(workload.Stderr) && (c.TTY || !c.Separate) {
 			break
@@ -65,7 +68,7 @@ func (l *logCopy) copy(stream workload.Stream, data []byte) {
 	}
 	if err := l.conns[stream].write(data); err != nil {
 		l.broken[stream] = true
-		l.executor.log.WithError(err).Warn("the output of a command is not copied into the container's log any more")
+		l.log.WithError(err).Warn("the output of a command is not copied into the container's log any more")
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 // that it has read.
 func (x *execution) open(ctx context.Context) ([]early, error) {
 	if x.command.ToLog {
-		logs, err := x.executor.openLog(ctx, x.command)
+		logs, err := x.executor.openLog(ctx, x.id, x.command)
 		if err != nil {
 			return nil, err
 		}

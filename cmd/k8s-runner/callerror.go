@@ -7,7 +7,10 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/agynio/k8s-runner/rpc"
 )
 
 // callError is the failure of a call, in words for the user of a client.
@@ -15,6 +18,8 @@ type callError struct {
 	status  *status.Status
 	to      endpoint
 	timeout time.Duration
+	// header is that of the answer, as far as there was one.
+	header metadata.MD
 }
 
 // GRPCStatus lets status.Code see the code.
@@ -27,6 +32,9 @@ func (e *callError) Error() string {
 	text := e.status.Message() // token: message
 	if info == nil {
 		text = e.withoutRunner()
+	}
+	if id := e.header.Get(rpc.RequestIDHeader); len(id) > 0 && e.status.Code() == codes.Internal {
+		text += fmt.Sprintf(" (request_id %s)", id[0])
 	}
 	if bad != nil {
 		text = "the request is invalid:\n" + faults(bad)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
@@ -91,8 +92,9 @@ func unary(to endpoint, timeout time.Duration) grpc.UnaryClientInterceptor {
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
-		if err := invoke(ctx, method, req, reply, conn, opts...); err != nil {
-			return &callError{status: status.Convert(err), to: to, timeout: timeout}
+		var header metadata.MD
+		if err := invoke(ctx, method, req, reply, conn, append(opts, grpc.Header(&header))...); err != nil {
+			return &callError{status: status.Convert(err), to: to, timeout: timeout, header: header}
 		}
 		return nil
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -126,5 +128,38 @@ func TestReport(t *testing.T) {
 				t.Errorf("the report differs (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestInternalErrorsHaveTheID by which their cause is found in the runner's log, and
+// others do not need it.
+func TestInternalErrorsHaveTheID(t *testing.T) {
+	for code, want := range map[codes.Code]bool{codes.Internal: true, codes.NotFound: false} {
+		header, failure := metadata.Pairs("x-request-id", "id-7"), fail(code, "token: words", &errdetails.ErrorInfo{Reason: "TOKEN"})
+		_, address, stop, err := newFakeRunner(false,
+			grpc.UnaryInterceptor(func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+				if err := grpc.SetHeader(ctx, header); err != nil {
+					return nil, err
+				}
+				return nil, failure
+			}),
+			grpc.StreamInterceptor(func(_ any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
+				if err := stream.SetHeader(header); err != nil {
+					return err
+				}
+				return failure
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		for _, command := range []string{"ps", "events"} {
+			root := newRoot()
+			root.SetArgs([]string{command, "--address", address})
+			err := root.ExecuteContext(t.Context())
+			if status.Code(err) != code || strings.Contains(report(err), "token: words (request_id id-7)") != want {
+				t.Errorf("%s: %s: it says %v", command, code, err)
+			}
+		}
 	}
 }

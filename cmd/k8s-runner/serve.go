@@ -15,6 +15,8 @@ import (
 
 	"github.com/agynio/k8s-runner/cluster/contact"
 	"github.com/agynio/k8s-runner/config"
+	"github.com/agynio/k8s-runner/rpc"
+	"github.com/agynio/k8s-runner/tracing"
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -90,6 +92,8 @@ func newLog(c config.Log) (*logrus.Logger, error) {
 	if c.Format == "json" {
 		log.SetFormatter(&logrus.JSONFormatter{})
 	}
+	log.AddHook(rpc.LogFields{})
+	log.AddHook(tracing.LogFields{})
 	return log, nil
 }
 

@@ -35,5 +35,6 @@ func (r *readable) explain(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return &callError{status: status.Convert(err), to: r.to}
+	header, _ := r.Header() // the stream is at its end: it does not wait
+	return &callError{status: status.Convert(err), to: r.to, header: header}
 }
