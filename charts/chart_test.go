@@ -90,9 +90,11 @@ func render(t *testing.T, helm, values string) (rendered, refusal string) {
 func inOrder(refusal string) string {
 	refusal, _, _ = strings.Cut(refusal, "\n\n")
 	lines := strings.SplitAfter(refusal+"\n", "\n")
-	findings := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "- at ") })
+	findings := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "- at ") })
 	if findings >= 0 {
-		slices.Sort(lines[findings:])
+		slices.SortFunc(lines[findings:], func(a, b string) int { // by path, without the indent
+			return strings.Compare(strings.TrimLeft(a, " "), strings.TrimLeft(b, " "))
+		})
 	}
 	return strings.Join(lines, "")
 }

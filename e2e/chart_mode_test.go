@@ -27,12 +27,16 @@ var throughChart = flag.Bool("chart", false, "run the tests against the installe
 func notInstalled(test string) (why string, is bool) {
 	name, _, _ := strings.Cut(test, "/")
 	why, is = map[string]string{
-		"TestExecMany":         "it looks at the process' memory",
-		"TestExecShutdown":     "it sends the process a signal",
-		"TestFaults":           "it kills the process",
-		"TestManyFollowers":    "it looks at the process' memory and files",
-		"TestReaperAfterAKill": "it kills the process",
-		"TestShutdownInAStart": "it sends the process a signal",
+		"TestAPIServerRestart":    "its limits are those of a runner that needs no Service to find the API server",
+		"TestCredentialOnDisk":    "it gives the runner a token of its own",
+		"TestCustomiseNotAllowed": "it changes the Role",
+		"TestExecMany":            "it looks at the process' memory",
+		"TestExecShutdown":        "it sends the process a signal",
+		"TestFaults":              "it kills the process",
+		"TestForgottenStart":      "it kills the process",
+		"TestManyFollowers":       "it looks at the process' memory and files",
+		"TestReaperAfterAKill":    "it kills the process",
+		"TestShutdownInAStart":    "it sends the process a signal",
 	}[name]
 	return why, is
 }

@@ -69,5 +69,5 @@ func buildProbe(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("building the probe: %w\n%s", err, out)
 	}
 	// Pods mount the folder, and run as anybody.
-	return path, os.Chmod(dir, 0o755) //nolint:gosec // the runner and the probe are no secrets
+	return path, os.Chmod(dir, 0o755)
 }

@@ -30,7 +30,7 @@ func main() {
 	case "pipe":
 		err = pipe(os.Args[2])
 	default:
-		ask(os.Stdout, os.Args[2:])
+		err = ask(os.Stdout, os.Args[2:])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "probe:", err)
@@ -40,7 +40,7 @@ func main() {
 
 // pipe carries a connection until the other side ends it.
 func pipe(address string) error {
-	conn, err := net.DialTimeout("tcp", address, patience)
+	conn, err := net.DialTimeout("tcp", address, patience) //nolint:gosec // that is what it is for
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func pipe(address string) error {
 }
 
 // ask asks all targets at once, and prints what became of them in their order.
-func ask(w io.Writer, targets []string) {
+func ask(w io.Writer, targets []string) error {
 	answers := make([]string, len(targets))
 	var asking sync.WaitGroup
 	for i, target := range targets {
@@ -66,14 +66,17 @@ func ask(w io.Writer, targets []string) {
 	}
 	asking.Wait()
 	for i, target := range targets {
-		fmt.Fprintln(w, target, answers[i])
+		if _, err := fmt.Fprintln(w, target, answers[i]); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // reach wants a connection, or of UDP an answer.
 func reach(target string) error {
 	network, address, _ := strings.Cut(target, "=")
-	conn, err := net.DialTimeout(network, address, patience)
+	conn, err := net.DialTimeout(network, address, patience) //nolint:gosec // that is what it is for
 	if err != nil || network == "tcp" {
 		return err
 	}
