@@ -34,7 +34,9 @@ func notInstalled(test string) (why string, is bool) {
 		"TestExecShutdown":        "it sends the process a signal",
 		"TestFaults":              "it kills the process",
 		"TestForgottenStart":      "it kills the process",
+		"TestKindsThatAreRefused": "it changes the Role",
 		"TestManyFollowers":       "it looks at the process' memory and files",
+		"TestOverridesBadAtStart": "its runner is never Ready, which an installation waits for",
 		"TestReaperAfterAKill":    "it kills the process",
 		"TestShutdownInAStart":    "it sends the process a signal",
 	}[name]
