@@ -36,8 +36,12 @@ func notInstalled(test string) (why string, is bool) {
 		"TestForgottenStart":      "it kills the process",
 		"TestKindsThatAreRefused": "it changes the Role",
 		"TestManyFollowers":       "it looks at the process' memory and files",
+		"TestNoMetrics":           "the chart probes the listener of metrics",
 		"TestOverridesBadAtStart": "its runner is never Ready, which an installation waits for",
+		"TestReadyz":              "its runner is never Ready, which an installation waits for",
+		"TestReaper":              "what it leaves is taken away before two installations are done",
 		"TestReaperAfterAKill":    "it kills the process",
+		"TestRemoveWithVolumes":   "it changes the Role",
 		"TestShutdownInAStart":    "it sends the process a signal",
 	}[name]
 	return why, is
