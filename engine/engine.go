@@ -46,7 +46,9 @@ func New(o Options) (*Engine, error) {
 func (e *Engine) Digest() string { return e.set.Digest() }
 
 // Capabilities lists those of the catalog that work with the settings.
-func Capabilities(offered *catalog.Catalog, c config.Config) []string { return offered.Available(offer(c)) }
+func Capabilities(offered *catalog.Catalog, c config.Config) []string {
+	return offered.Available(offer(c))
+}
 
 func offer(c config.Config) catalog.Offer {
 	return catalog.Offer{
