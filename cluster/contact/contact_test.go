@@ -226,6 +226,20 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// TestRefusedUpgrade: what a command's connection fails with may be an answer.
+func TestRefusedUpgrade(t *testing.T) {
+	contact := New(&meter{})
+	through := contact.Wrap(fails(errors.New("websocket: bad handshake (403 Forbidden)")))
+	ask(t, through, "GET", "/api/v1/namespaces/a/pods/b/exec?command=x", "")
+	if contact.failing() {
+		t.Error("the server does not answer")
+	}
+	ask(t, through, "GET", "/api/v1/namespaces/a/pods/b", "")
+	if !contact.failing() {
+		t.Error("the server answers")
+	}
+}
+
 // TestRun asks as long as there is no answer, each time within a bound, and not
 // at all otherwise.
 func TestRun(t *testing.T) {

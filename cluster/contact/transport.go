@@ -47,7 +47,9 @@ func (c *Contact) look(next http.RoundTripper, r *http.Request) (*http.Response,
 			return answer, err
 		}
 		c.meter.Asked(asked.verb, asked.resource, codeError)
-		c.fails("no answer: " + line(err))
+		if asked.verb != verbConnect { // an upgrade that is refused is an error too, and an answer
+			c.fails("no answer: " + line(err))
+		}
 		return answer, err
 	}
 	c.meter.Asked(asked.verb, asked.resource, strconv.Itoa(answer.StatusCode))
