@@ -35,6 +35,9 @@ func TestKilledRemove(t *testing.T) {
 // TestForgottenStart does so with a start that nobody makes again: the runner takes
 // away what is left of it.
 func TestForgottenStart(t *testing.T) {
+	if why, is := notInstalled(t.Name()); is && *throughChart {
+		t.Skip("not with -chart: " + why)
+	}
 	var left atomic.Int32
 	killed(t, 7, func(l *lane, m *model, p plan) error {
 		l.proxy.follow(p)
