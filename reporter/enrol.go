@@ -14,9 +14,6 @@ import (
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
-	// attemptLimit bounds one attempt to enrol, so that a gateway that hangs is asked
-	// again.
-	attemptLimit = 10 * time.Second
 )
 
 // Enrolment is what the platform answers to one.
@@ -72,7 +69,7 @@ func insist(ctx context.Context, limit time.Duration, log *logrus.Logger, doing 
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		attempt, cancel := context.WithTimeout(bounded, attemptLimit)
+		attempt, cancel := context.WithTimeout(bounded, callLimit)
 		err := call(attempt)
 		cancel()
 		var f *failure

@@ -45,7 +45,7 @@ func (g *Gateway) without(err error) error {
 	}
 	f := &failure{text: said.Code().String() + ": " + short(text)}
 	switch said.Code() {
-	case codes.Unavailable:
+	case codes.Unavailable, codes.DeadlineExceeded: // nobody said no
 		f.verdict = away
 	case codes.Unauthenticated:
 		f.verdict, f.denied = rejected, true

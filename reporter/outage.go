@@ -63,7 +63,8 @@ func (o *outage) begin(why string, atMost time.Duration) (news bool) {
 	}
 	o.probing = false
 	o.pause = min(2*o.pause, atMost)
-	o.due = time.AfterFunc(jittered(o.pause), func() { o.probe(o.over) })
+	over := o.over
+	o.due = time.AfterFunc(jittered(o.pause), func() { o.probe(over) })
 	return news
 }
 
@@ -74,15 +75,15 @@ func (o *outage) probe(of chan struct{}) {
 		return
 	}
 	o.probing = true
-	o.probes <- struct{}{} // nothing is in it: probing was false
+	wake(o.probes) // one may be in it that nobody had a report for
 }
 
 // unused gives back a probe for which there was no report.
 func (o *outage) unused() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.probing && len(o.probes) == 0 {
-		o.probes <- struct{}{}
+	if o.probing {
+		wake(o.probes)
 	}
 }
 

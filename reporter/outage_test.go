@@ -55,6 +55,14 @@ func TestProbes(t *testing.T) {
 		if _, again := o.end(); again {
 			t.Error("it ends twice")
 		}
+		o.begin("no", time.Second)
+		time.Sleep(time.Second) // the probe is due, and nobody takes it
+		o.begin("still no", time.Second)
+		time.Sleep(time.Minute)
+		if err := o.await(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		o.end()
 		time.Sleep(time.Hour) // of the test's own time: nothing is left to come
 		if len(o.probes) != 0 {
 			t.Error("there is a probe without an outage")

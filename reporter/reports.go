@@ -25,6 +25,13 @@ const (
 	// longestRefusal is the longest pause before a report is made again that was
 	// refused.
 	longestRefusal = 30 * time.Second
+	// endRefusals is how often the end of a deleted workload may be refused, over some
+	// minutes, before nobody wants to hear it.
+	endRefusals = 12
+	// catalogAgain is the pause before a catalog is told again that was refused.
+	catalogAgain = 30 * time.Second
+	// flushLook is how often it is looked whether all is told.
+	flushLook = 20 * time.Millisecond
 	// goneLimit bounds the deleted workloads whose end is not told yet.
 	goneLimit = 10_000
 )
@@ -178,9 +185,18 @@ func (r *Reports) forget(id string, s *slot) {
 	delete(r.slots, id)
 }
 
-// Run tells the platform until ctx ends. lost and found are told when the gateway
-// does not answer and when it does again; catalog is called then, to tell what a
-// gateway that was started anew may not know.
+// Flush returns when all is told, or ctx ends. It is for the end, while Run runs.
+func (r *Reports) Flush(ctx context.Context) {
+	for ctx.Err() == nil && r.Status().Unsent > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(flushLook):
+		}
+	}
+}
+
+// Run tells the platform until ctx ends. catalog is called after an outage, to tell
+// what a gateway that was started anew may not know.
 func (r *Reports) Run(ctx context.Context, catalog func(context.Context) error) {
 	r.meter.Answers(true)
 	var all sync.WaitGroup
@@ -203,7 +219,9 @@ func (r *Reports) Run(ctx context.Context, catalog func(context.Context) error) 
 		all.Go(func() {
 			err := r.gateway.reportState(ctx, next)
 			<-free
-			r.told(id, next, err)
+			if ctx.Err() == nil {
+				r.told(id, next, err)
+			}
 		})
 	}
 }
@@ -217,7 +235,8 @@ func (r *Reports) repeat(ctx context.Context, catalog func(context.Context) erro
 		case <-r.again:
 		}
 		if err := catalog(ctx); err != nil && ctx.Err() == nil {
-			r.log.WithError(err).Warn("the platform did not take the catalog again")
+			r.log.WithError(err).Warn("the platform did not take the catalog again; it is told once more")
+			time.AfterFunc(jittered(catalogAgain), func() { wake(r.again) })
 		}
 	}
 }
@@ -306,7 +325,7 @@ func (r *Reports) told(id string, sent *report, err error) {
 // workload that it has asked for. The caller holds r.mu.
 func (r *Reports) refused(id string, s *slot, sent *report, f *failure) {
 	log := r.log.WithError(f).WithFields(logrus.Fields{"workload_id": id, "status": sent.status.String()})
-	if f.denied && s.gone && s.refusals > 0 {
+	if f.denied && s.gone && s.refusals >= endRefusals {
 		log.Warn("the platform does not take the end of a workload; it is not told again")
 		r.meter.Reported(Dropped)
 		s.since = time.Time{}

@@ -321,6 +321,16 @@ func TestRefusedState(t *testing.T) {
 	p.reports.Observe(ready("unknown"), false)
 	p.reports.Observe(ready("unknown"), true)
 	eventually(t, 5*time.Second, func() string {
+		p.reports.mu.Lock()
+		defer p.reports.mu.Unlock()
+		s := p.reports.slots["unknown"]
+		if s.refusals < 2 || p.meter.get(Dropped) > 0 {
+			return fmt.Sprintf("it is refused %d times", s.refusals)
+		}
+		s.refusals = endRefusals // some minutes later
+		return ""
+	})
+	eventually(t, 5*time.Second, func() string {
 		if n := p.meter.get(Dropped); n != 1 {
 			return fmt.Sprintf("%d are dropped", n)
 		}
@@ -328,6 +338,23 @@ func TestRefusedState(t *testing.T) {
 	})
 	if n := strings.Count(p.log.String(), "does not take a state"); n < 1 || n > 3 {
 		t.Errorf("it says %d times that a state is not taken:\n%s", n, p.log)
+	}
+}
+
+// TestFlush waits until all is told, and not for ever.
+func TestFlush(t *testing.T) {
+	p := newPlatform(t)
+	p.Behave(gateway.Conduct{Delay: 200 * time.Millisecond})
+	p.reports.Observe(ready("a"), false)
+	p.reports.Flush(t.Context())
+	p.wantStates(t, "a", "RUNNING")
+	p.Behave(gateway.Conduct{Delay: time.Hour})
+	p.reports.Observe(ready("a"), true)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	p.reports.Flush(ctx)
+	if n := p.reports.Status().Unsent; n != 1 {
+		t.Errorf("%d are to be told", n)
 	}
 }
 

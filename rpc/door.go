@@ -27,6 +27,7 @@ func NewDoor(s *Server, healthy *health.Server, more ...grpc.ServerOption) *grpc
 			}
 			return handle(srv, stream)
 		}),
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return errClosed() }),
 	)...)
 	runnerv1.RegisterRunnerServiceServer(server, s)
 	healthv1.RegisterHealthServer(server, healthy)

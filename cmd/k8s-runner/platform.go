@@ -137,8 +137,26 @@ func (p *platform) reportCatalog(ctx context.Context) error {
 	return nil
 }
 
-// report tells the platform the states of workloads until ctx ends.
-func (p *platform) report(ctx context.Context) { p.reports.Run(ctx, p.reportCatalog) }
+// flushLimit bounds the wait, at the end, for a gateway to take what is not told yet.
+const flushLimit = 5 * time.Second
+
+// report tells the platform the states of workloads until ctx ends, and then for a
+// moment what it does not know yet: of what is gone the next runner knows nothing.
+func (p *platform) report(ctx context.Context) {
+	reporting, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	flushed := make(chan struct{})
+	go func() {
+		defer close(flushed)
+		<-ctx.Done()
+		bounded, cancel := context.WithTimeout(reporting, flushLimit)
+		defer cancel()
+		p.reports.Flush(bounded)
+		end()
+	}()
+	p.reports.Run(reporting, p.reportCatalog)
+	<-flushed
+}
 
 // service is the name of the runner on the overlay.
 func (p *platform) service() string {

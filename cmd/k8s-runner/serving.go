@@ -44,13 +44,10 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 		more = append(more, grpc.StatsHandler(spans))
 	}
 	server, healthy := rpc.NewGRPC(api, rpc.NewOperator(s.parts()...), s.metrics.Calls, s.log, more...)
-	serving, ctx := errgroup.WithContext(ctx)
 	if s.platform != nil {
-		serving.Go(func() error {
-			s.platform.report(ctx)
-			return nil
-		})
+		defer s.report(ctx)() // until the last call has ended
 	}
+	serving, ctx := errgroup.WithContext(ctx)
 	log := s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace})
 	if !s.config.Ziti.Enabled {
 		log.Info("serving")
@@ -59,6 +56,7 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 		})
 		return serving.Wait()
 	}
+	s.ready.lacks(partOverlay, "the service is not bound yet")
 	door := rpc.NewDoor(api, healthy, s.secured...)
 	log.Info("answering health and Ready; all else is on the overlay")
 	serving.Go(func() error {
@@ -66,6 +64,21 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 	})
 	serving.Go(func() error { return s.serveOverlay(ctx, identity, server) })
 	return serving.Wait()
+}
+
+// report tells the platform the states of workloads, until the function that it returns
+// has been called and has returned.
+func (s *service) report(ctx context.Context) (end func()) {
+	reporting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.platform.report(reporting)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // begin returns once there is something to answer from and the platform, if there is
@@ -93,7 +106,8 @@ func (s *service) begin(ctx context.Context) (identity *reporter.Enrolment, err 
 			return nil
 		})
 	}
-	return identity, all.Wait()
+	err = all.Wait()
+	return identity, err
 }
 
 // serveOverlay serves the API on the overlay until ctx ends. Its error is that of an
@@ -107,6 +121,7 @@ func (s *service) serveOverlay(ctx context.Context, identity *reporter.Enrolment
 	s.mu.Lock()
 	s.binding = binding
 	s.mu.Unlock()
+	s.ready.has(partOverlay) // the binding tells from here on
 	err = binding.Run(ctx)
 	if errors.Is(err, overlay.ErrUnauthorized) {
 		return errors.Join(err, overlay.File(s.config.Ziti.IdentityFile).Forget())
@@ -120,9 +135,13 @@ func (s *service) serveOverlay(ctx context.Context, identity *reporter.Enrolment
 func (s *service) serveUntil(ctx context.Context, api *rpc.Server, healthy *health.Server, serve func() error, servers ...*grpc.Server) error {
 	healthy.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	s.ready.has(partCalls)
-	ended := make(chan struct{})
-	defer close(ended)
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	defer func() {
+		close(ended)
+		<-stopped
+	}()
 	go func() {
+		defer close(stopped)
 		select {
 		case <-ended:
 			return
