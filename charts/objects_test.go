@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +43,8 @@ func checkObjects(t *testing.T, rendered string) {
 			checkPod(t, o.Spec.Template)
 		case *rbacv1.Role:
 			checkRole(t, o)
+		case *networkingv1.NetworkPolicy:
+			checkRanges(t, o)
 		}
 	}
 }
@@ -104,6 +108,36 @@ func checkPod(t *testing.T, template corev1.PodTemplateSpec) {
 	for _, c := range pod.Spec.Containers {
 		if root := c.SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
 			t.Errorf("the container %s may write its root", c.Name)
+		}
+	}
+}
+
+// checkRanges does what the API server does with the ranges of a policy (Kubernetes'
+// ValidateIPBlock): what is excepted is a part of what it is excepted from.
+func checkRanges(t *testing.T, policy *networkingv1.NetworkPolicy) {
+	t.Helper()
+	for _, rule := range policy.Spec.Egress {
+		for _, to := range rule.To {
+			if to.IPBlock == nil {
+				continue
+			}
+			_, whole, err := net.ParseCIDR(to.IPBlock.CIDR)
+			if err != nil {
+				t.Errorf("%s: %v", policy.Name, err)
+				continue
+			}
+			for _, except := range to.IPBlock.Except {
+				_, part, err := net.ParseCIDR(except)
+				if err != nil {
+					t.Errorf("%s: %v", policy.Name, err)
+					continue
+				}
+				of, _ := whole.Mask.Size()
+				is, _ := part.Mask.Size()
+				if !whole.Contains(part.IP) || is <= of {
+					t.Errorf("%s: %s is no part of %s", policy.Name, except, whole)
+				}
+			}
 		}
 	}
 }

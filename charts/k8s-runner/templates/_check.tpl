@@ -29,6 +29,11 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- range $cidr := $.Values.fence.excludeCIDRs -}}
+{{- if include "k8s-runner.overlap" (list $cidr $.Values.fence.overlay.cidr) -}}
+{{- fail (printf "fence.excludeCIDRs has %s, which is in fence.overlay.cidr %s: the rule for the overlay would open it. Narrow fence.overlay.cidr to what the overlay uses" $cidr $.Values.fence.overlay.cidr) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -16,7 +16,6 @@
 
 {{- define "k8s-runner.privateIPv6" -}}
 - ::/127 # unspecified and loopback
-- ::ffff:0:0/96 # IPv4 in disguise
 - 64:ff9b::/96 # IPv4 behind a translator
 - 64:ff9b:1::/48 # the same, private
 - 2002::/16 # IPv4 in a tunnel
