@@ -342,3 +342,20 @@ func TestStatusOfAll(t *testing.T) {
 		return nil
 	})
 }
+
+// TestEndAtShutdown: of a workload that goes while the runner ends the platform is told,
+// although the gateway is slow: the next runner knows nothing of it.
+func TestEndAtShutdown(t *testing.T) {
+	p := newPlatform(t)
+	r := startRunner(t, newNamespace(t), p.flags()...)
+	id := r.start(t, sleeper()).GetId()
+	p.awaitState(t, 30*time.Second, id, "that it runs", is(reportedRunning))
+	p.Behave(gateway.Conduct{Delay: time.Second})
+	if _, err := r.RemoveWorkload(t.Context(), &runnerv1.RemoveWorkloadRequest{WorkloadId: id, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	r.stop(t)
+	if newest := p.Newest(id); !is(reportedStopped)(newest) {
+		t.Errorf("it is told %v", newest)
+	}
+}
