@@ -45,14 +45,8 @@ func (r *report) same(other *report) bool {
 // reportOf is what s means to the platform.
 func reportOf(s *workload.State, at time.Time) *report {
 	r := &report{id: s.ID, status: statusOf(s), observedAt: timestamppb.New(at)}
-	for i := range s.Containers {
-		c := container(&s.Containers[i])
-		// What keeps a Pod from being scheduled, or evicted it, is the Pod's own; the
-		// platform looks for it at the main container.
-		if s.Containers[i].Role == workload.RoleMain && c.Reason == nil {
-			c.Reason, c.Message = text(s.Reason), text(s.Message)
-		}
-		r.containers = append(r.containers, c)
+	for _, c := range s.Shown() {
+		r.containers = append(r.containers, container(&c))
 	}
 	return r
 }

@@ -30,14 +30,8 @@ func (s *Server) InspectWorkload(_ context.Context, req *runnerv1.InspectWorkloa
 	for _, m := range state.Mounts {
 		out.Mounts = append(out.Mounts, mount(m))
 	}
-	for i := range state.Containers {
-		c := container(&state.Containers[i])
-		// What keeps a Pod from being scheduled, or evicted it, is the Pod's
-		// own; callers look for it at the main container.
-		if state.Containers[i].Role == workload.RoleMain && c.Reason == nil {
-			c.Reason, c.Message = text(state.Reason), text(state.Message)
-		}
-		out.Containers = append(out.Containers, c)
+	for _, c := range state.Shown() {
+		out.Containers = append(out.Containers, container(&c))
 	}
 	return out, nil
 }

@@ -1,6 +1,9 @@
 package workload
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // State is what the cluster shows of a workload.
 type State struct {
@@ -39,6 +42,18 @@ func (s *State) Main() *ContainerState {
 		}
 	}
 	return nil
+}
+
+// Shown are the containers as others are told of them: what keeps a Pod from being
+// scheduled, or evicted it, is the Pod's own, and they look for it at the main container.
+func (s *State) Shown() []ContainerState {
+	shown := slices.Clone(s.Containers)
+	for i := range shown {
+		if c := &shown[i]; c.Role == RoleMain && c.Reason == "" {
+			c.Reason, c.Message = s.Reason, s.Message
+		}
+	}
+	return shown
 }
 
 // Phase is the phase of a Pod, as Kubernetes spells it.
