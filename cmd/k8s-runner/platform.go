@@ -140,22 +140,23 @@ func (p *platform) reportCatalog(ctx context.Context) error {
 // flushLimit bounds the wait, at the end, for a gateway to take what is not told yet.
 const flushLimit = 5 * time.Second
 
-// report tells the platform the states of workloads until ctx ends, and then for a
-// moment what it does not know yet: of what is gone the next runner knows nothing.
-func (p *platform) report(ctx context.Context) {
-	reporting, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	flushed := make(chan struct{})
+// report tells the platform the states of workloads, until the function that it returns
+// is called: that waits a moment for what the platform does not know yet, since of what
+// is gone the next runner knows nothing.
+func (p *platform) report(ctx context.Context) (end func()) {
+	reporting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
 	go func() {
-		defer close(flushed)
-		<-ctx.Done()
-		bounded, cancel := context.WithTimeout(reporting, flushLimit)
-		defer cancel()
-		p.reports.Flush(bounded)
-		end()
+		defer close(ended)
+		p.reports.Run(reporting, p.reportCatalog)
 	}()
-	p.reports.Run(reporting, p.reportCatalog)
-	<-flushed
+	return func() {
+		bounded, stop := context.WithTimeout(reporting, flushLimit)
+		defer stop()
+		p.reports.Flush(bounded)
+		cancel()
+		<-ended
+	}
 }
 
 // service is the name of the runner on the overlay.

@@ -45,7 +45,7 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 	}
 	server, healthy := rpc.NewGRPC(api, rpc.NewOperator(s.parts()...), s.metrics.Calls, s.log, more...)
 	if s.platform != nil {
-		defer s.report(ctx)() // until the last call has ended
+		defer s.platform.report(ctx)() // until the last call has ended
 	}
 	serving, ctx := errgroup.WithContext(ctx)
 	log := s.log.WithFields(logrus.Fields{"address": listener.Addr().String(), "namespace": s.config.Kube.Namespace})
@@ -64,21 +64,6 @@ func (s *service) serveCalls(ctx context.Context, listener net.Listener) error {
 	})
 	serving.Go(func() error { return s.serveOverlay(ctx, identity, server) })
 	return serving.Wait()
-}
-
-// report tells the platform the states of workloads, until the function that it returns
-// has been called and has returned.
-func (s *service) report(ctx context.Context) (end func()) {
-	reporting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.platform.report(reporting)
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
 }
 
 // begin returns once there is something to answer from and the platform, if there is

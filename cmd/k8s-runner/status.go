@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	k8srunnerv1 "github.com/agynio/k8s-runner/proto/k8srunner/v1"
 )
@@ -38,7 +39,7 @@ GetStatusResponse in operator.proto.`,
 		if err != nil {
 			return fmt.Errorf("asking for the status: %w", err)
 		}
-		if err := printStatus(cmd.OutOrStdout(), form.value, found); err != nil {
+		if err := printStatus(cmd.OutOrStdout(), form.value, found, func() string { return describeStatus(found, time.Now()) }); err != nil {
 			return err
 		}
 		if n := len(found.GetProcess().GetNotReady()); n > 0 {
@@ -48,12 +49,13 @@ GetStatusResponse in operator.proto.`,
 	})
 }
 
-func printStatus(out io.Writer, form string, s *k8srunnerv1.GetStatusResponse) error {
+// printStatus prints a status, for people as describe has it.
+func printStatus(out io.Writer, form string, status proto.Message, describe func() string) error {
 	if form == formTable {
-		_, err := io.WriteString(out, describeStatus(s, time.Now()))
+		_, err := io.WriteString(out, describe())
 		return err
 	}
-	value, err := toJSON(s)
+	value, err := toJSON(status)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -51,22 +50,11 @@ TemplatesStatus in operator.proto.`,
 		if err != nil {
 			return fmt.Errorf("asking for the status: %w", err)
 		}
-		return printTemplates(cmd.OutOrStdout(), form.value, found.GetTemplates())
+		templates := found.GetTemplates()
+		return printStatus(cmd.OutOrStdout(), form.value, templates, func() string { return describeTemplates(templates, time.Now()) })
 	})
 	cmd.GroupID = "" // the groups are those of the root
 	return cmd
-}
-
-func printTemplates(out io.Writer, form string, s *k8srunnerv1.TemplatesStatus) error {
-	if form == formTable {
-		_, err := io.WriteString(out, describeTemplates(s, time.Now()))
-		return err
-	}
-	value, err := toJSON(s)
-	if err != nil {
-		return err
-	}
-	return printAs(out, form, value)
 }
 
 // describeTemplates sets a status as text for people.
