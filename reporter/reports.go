@@ -79,9 +79,10 @@ type slot struct {
 	newest *report
 	// since is when the oldest change came that was not told yet; zero if all was.
 	since time.Time
-	// queued and busy: it is in the queue, or on its way.
-	queued, busy, gone bool
-	refusals           int
+	// sending is the report that is on its way, if one is.
+	sending      *report
+	queued, gone bool
+	refusals     int
 }
 
 // NewReports returns Reports that know of nothing yet.
@@ -142,7 +143,7 @@ func (r *Reports) keep(s *slot, next *report, now time.Time) bool {
 			r.meter.Reported(Suppressed)
 			return false
 		}
-		if !s.since.IsZero() {
+		if !s.since.IsZero() && last != s.sending {
 			r.meter.Reported(Suppressed) // the one before it
 		}
 	}
@@ -155,7 +156,7 @@ func (r *Reports) keep(s *slot, next *report, now time.Time) bool {
 
 // enqueue puts a workload into the queue. The caller holds r.mu.
 func (r *Reports) enqueue(id string, s *slot) {
-	if s.queued || s.busy || s.since.IsZero() {
+	if s.queued || s.sending != nil || s.since.IsZero() {
 		return
 	}
 	s.queued = true
@@ -166,7 +167,7 @@ func (r *Reports) enqueue(id string, s *slot) {
 // tidy forgets a deleted workload of which all was told, and bounds the others. The
 // caller holds r.mu.
 func (r *Reports) tidy(id string, s *slot) {
-	if s.gone && !s.busy && s.since.IsZero() {
+	if s.gone && s.sending == nil && s.since.IsZero() {
 		r.forget(id, s)
 	}
 	for i := 0; r.gone > goneLimit && i < len(r.queue); {
@@ -278,7 +279,7 @@ func (r *Reports) take() (string, *report) {
 	id := r.queue[0]
 	r.queue = r.queue[1:]
 	s := r.slots[id]
-	s.queued, s.busy = false, true
+	s.queued, s.sending = false, s.newest
 	return id, s.newest
 }
 
@@ -303,7 +304,7 @@ func (r *Reports) told(id string, sent *report, err error) {
 	if s == nil {
 		return
 	}
-	s.busy = false
+	s.sending = nil
 	switch {
 	case f == nil:
 		r.meter.Reported(Sent)

@@ -180,14 +180,17 @@ func TestReportsComeInOrder(t *testing.T) {
 	tell(ready("a"), false, "STARTING ContainerCreating", "RUNNING")
 	p.reports.Observe(ready("a"), false) // nothing new
 	tell(ready("a"), true, "STARTING ContainerCreating", "RUNNING", "STOPPED PodDeleted")
-	if sent, suppressed := p.meter.get(Sent), p.meter.get(Suppressed); sent != 3 || suppressed != 1 {
-		t.Errorf("%d are sent, %d suppressed", sent, suppressed)
-	}
+	eventually(t, 10*time.Second, func() string {
+		if sent, suppressed := p.meter.get(Sent), p.meter.get(Suppressed); sent != 3 || suppressed != 1 {
+			return fmt.Sprintf("%d are sent, %d suppressed", sent, suppressed)
+		}
+		return ""
+	})
 	told := p.Newest("a")
 	if told.GetRunnerId() != "one" || told.GetServiceToken() != token || told.GetObservedAt() == nil {
 		t.Errorf("it is told %v", told)
 	}
-	eventually(t, time.Second, func() string {
+	eventually(t, 10*time.Second, func() string {
 		p.reports.mu.Lock()
 		defer p.reports.mu.Unlock()
 		if n := len(p.reports.slots) + len(p.reports.queue) + p.reports.gone; n > 0 {
@@ -282,14 +285,14 @@ func TestGatewayAway(t *testing.T) {
 // TestSlowGateway: while a state is on its way, newer ones take each other's place.
 func TestSlowGateway(t *testing.T) {
 	p := newPlatform(t)
-	p.Behave(gateway.Conduct{Delay: 300 * time.Millisecond})
+	p.Behave(gateway.Conduct{Delay: time.Second})
 	for n := range 100 {
 		p.reports.Observe(aState("a", workload.ContainerState{Reason: fmt.Sprint("Step", n)}), false)
 		if n == 0 {
-			eventually(t, time.Second, func() string {
+			eventually(t, 10*time.Second, func() string {
 				p.reports.mu.Lock()
 				defer p.reports.mu.Unlock()
-				if !p.reports.slots["a"].busy {
+				if p.reports.slots["a"].sending == nil {
 					return "the first is not on its way"
 				}
 				return ""
