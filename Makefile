@@ -36,7 +36,7 @@ test: unit cluster-up engine-image e2e-image e2e ## Run every test: unit, golden
 .PHONY: unit
 unit: ## Run the tests that need no cluster, golden cases among them
 	go vet ./... && go vet -tags e2e ./e2e
-	go test -race ./...
+	go test -race -timeout 20m ./...
 	cd devcluster && go test -race .
 	cd image && go test .
 

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -161,59 +159,53 @@ func TestExecPodEnds(t *testing.T) {
 	}
 }
 
-// TestExecConnection: a connection that breaks before the status is no completion;
-// where there are no WebSockets, all works without.
+// TestExecConnection: commands go over SPDY and terminals over WebSockets, and each over
+// the other one where it has to; a connection that breaks before the status is no
+// completion.
 func TestExecConnection(t *testing.T) {
 	ns := newNamespace(t)
 	proxy := newUpgrades(t)
 	r := startRunner(t, ns.through(t, proxy.server(), proxy.ca()))
 	id := r.sleeping(t)
-	if exit := r.run(t, script(id, "exit 3")).exit; exit.GetExitCode() != 3 || proxy.webSockets.Load() != 1 || proxy.spdy.Load() != 0 {
-		t.Errorf("exit %v over %d WebSockets and %d of SPDY", exit, proxy.webSockets.Load(), proxy.spdy.Load())
+	went := func(options ...func(*runnerv1.ExecOptions)) string {
+		t.Helper()
+		spdy, webSockets := proxy.spdy.Load(), proxy.webSockets.Load()
+		if exit := r.run(t, script(id, "exit 3", options...)).exit; exit.GetExitCode() != 3 {
+			t.Errorf("exit %v", exit)
+		}
+		return fmt.Sprintf("%d SPDY, %d WebSockets", proxy.spdy.Load()-spdy, proxy.webSockets.Load()-webSockets)
 	}
-	for _, transport := range []string{"WebSockets", "SPDY"} {
-		t.Run(transport, func(t *testing.T) {
-			proxy.noWebSockets.Store(transport == "SPDY")
-			x := r.execute(t, script(id, "echo ready; sleep 1000"))
-			x.awaitOutput(t, "ready")
-			begin := time.Now()
-			proxy.cut()
-			wantEnd(t, x, begin, runnerError, false)
-		})
+	const spdy, webSockets = "1 SPDY, 0 WebSockets", "0 SPDY, 1 WebSockets"
+	if command, term := went(), went(terminal); command != spdy || term != webSockets {
+		t.Errorf("a command went over %s, a terminal over %s", command, term)
 	}
-	if proxy.spdy.Load() != 1 {
-		t.Errorf("SPDY was used %d times", proxy.spdy.Load())
+	cut := func(t *testing.T) {
+		x := r.execute(t, script(id, "echo ready; sleep 1000"))
+		x.awaitOutput(t, "ready")
+		begin := time.Now()
+		proxy.cut()
+		wantEnd(t, x, begin, runnerError, false)
 	}
-	t.Run("over SPDY", func(t *testing.T) {
+	t.Run("cut", cut)
+	t.Run("without WebSockets", func(t *testing.T) {
+		proxy.noWebSockets.Store(true)
+		defer proxy.noWebSockets.Store(false)
+		if term := went(terminal); term != spdy {
+			t.Errorf("a terminal went over %s", term)
+		}
+		testTerminal(t, r, id)
+	})
+	proxy.noSPDY.Store(true)
+	if command := went(); command != webSockets {
+		t.Errorf("a command went over %s", command)
+	}
+	t.Run("without SPDY", func(t *testing.T) {
 		t.Run("exit codes", func(t *testing.T) { testExitCodes(t, r, id) })
 		t.Run("streams", func(t *testing.T) { testStreams(t, r, id) })
 		t.Run("stdin", func(t *testing.T) { testStdin(t, r, id) })
-		t.Run("terminal", func(t *testing.T) { testTerminal(t, r, id) })
 		t.Run("unread input", func(t *testing.T) { testUnread(t, r, id) })
+		t.Run("cut", cut)
 	})
-	proxy.noWebSockets.Store(false)
-	data := bytes.Repeat([]byte("0123456789abcde\n"), 64<<10)
-	pour := func() {
-		x := r.execute(t, script(id, "wc -c"))
-		x.stdin(t, data)
-		x.send(t, &runnerv1.ExecRequest{Msg: &runnerv1.ExecRequest_Stdin{Stdin: &runnerv1.ExecStdin{Eof: true}}})
-		if exit := x.end(t); exit.GetExitCode() != 0 || strings.TrimSpace(x.stdout.String()) != strconv.Itoa(len(data)) {
-			t.Errorf("it counts %q, exit %v", x.stdout.String(), exit)
-		}
-	}
-	// SPDY is for input that comes at once, which on a busy machine it does not.
-	before := proxy.spdy.Load()
-	eventually(t, time.Minute, "much input goes over SPDY", func() error {
-		if pour(); proxy.spdy.Load() == before {
-			return errors.New("it went over WebSockets")
-		}
-		return nil
-	})
-	proxy.noSPDY.Store(true)
-	before = proxy.webSockets.Load()
-	if pour(); proxy.webSockets.Load() == before {
-		t.Error("without SPDY, it did not go over WebSockets")
-	}
 }
 
 // TestExecShutdown: a runner that ends tells its callers, at once.

@@ -85,12 +85,9 @@ type input struct {
 	err  error
 }
 
-const (
-	// inputLimit bounds the wait for the first input, which says whether there is much.
-	inputLimit = 2 * time.Millisecond
-	// muchInput is the size, in bytes, of a first piece that more follow.
-	muchInput = 4 << 10
-)
+// inputLimit bounds the wait for the first input, which may say that there is none: a
+// process without one ends sooner.
+const inputLimit = 2 * time.Millisecond
 
 // firstInput is what the caller sent right after the start, nil if nothing.
 func (x *execution) firstInput(ctx context.Context) *input {
@@ -104,15 +101,7 @@ func (x *execution) firstInput(ctx context.Context) *input {
 }
 
 func (x *execution) process(argv []string) process {
-	p := process{target: x.command.Target, argv: argv, tty: x.command.TTY}
-	switch first := x.input; {
-	case first == nil:
-	case first.err != nil:
-		p.input = none
-	case len(first.data) >= muchInput:
-		p.input = much
-	}
-	return p
+	return process{target: x.command.Target, argv: argv, tty: x.command.TTY, noInput: x.input != nil && x.input.err != nil}
 }
 
 // errNoShell: the image has not what the wrapper needs.

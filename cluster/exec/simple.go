@@ -22,11 +22,7 @@ const simpleTail = 4 << 10
 // Simple runs argv with stdin, nil for none, and nothing around it. Its error means
 // that the command was not run, or that nobody knows how it ended.
 func (e *Executor) Simple(ctx context.Context, target workload.Target, argv []string, stdin io.Reader) (Result, error) {
-	p := process{target: target, argv: argv, input: none}
-	if stdin != nil {
-		p.input = much
-	}
-	conn, err := e.connect(ctx, p)
+	conn, err := e.connect(ctx, process{target: target, argv: argv, noInput: stdin == nil})
 	if err != nil {
 		return Result{}, err
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	httpstreamspdy "k8s.io/streaming/pkg/httpstream/spdy"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/agynio/k8s-runner/workload"
 )
 
@@ -28,13 +30,20 @@ type spdyConnection struct {
 	done    chan struct{}
 	once    sync.Once
 	readers sync.WaitGroup
-	// borrowed is the buffer of the piece that the caller of read has.
+	// rest is what was not read yet of the last piece, whose buffer is borrowed, and
+	// filled is one that several were put into. They are for who reads.
+	rest     piece
 	borrowed []byte
+	filled   []byte
 }
 
 // buffers is how many pieces there are at a time: one for each stream that is read,
 // and some more, so that not each of them is waited for. They are made when needed.
 const buffers = 8
+
+// fullPiece is the size, in bytes, of the largest piece that is read: the runner's
+// answers have room for that much. The kubelet's pieces are a little larger.
+const fullPiece = 32<<10 - 64
 
 type piece struct {
 	from channel
@@ -114,15 +123,26 @@ func (s *spdyConnection) open(p process) error {
 	if p.tty {
 		kinds[2].channel, kinds[2].name = channelResize, corev1.StreamTypeResize
 	}
-	if p.input == none {
+	if p.noInput {
 		kinds = kinds[:3]
 	}
-	for _, kind := range kinds {
-		stream, err := s.conn.CreateStream(http.Header{corev1.StreamType: {kind.name}})
-		if err != nil {
-			return fmt.Errorf("opening the stream %s: %w", kind.name, err)
-		}
-		s.streams[kind.channel] = stream
+	// Side by side, for each waits for an answer.
+	made := make([]httpstream.Stream, len(kinds))
+	var all errgroup.Group
+	for i, kind := range kinds {
+		all.Go(func() (err error) {
+			made[i], err = s.conn.CreateStream(http.Header{corev1.StreamType: {kind.name}})
+			if err != nil {
+				return fmt.Errorf("opening the stream %s: %w", kind.name, err)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	for i, kind := range kinds {
+		s.streams[kind.channel] = made[i]
 	}
 	return s.streams[channelStatus].Close() // in this direction
 }
@@ -164,19 +184,48 @@ func (s *spdyConnection) hand(p piece) bool {
 	}
 }
 
+// read fills a piece with what is there already, so that each is worth a message of
+// its own.
 func (s *spdyConnection) read() (channel, []byte, error) {
+	if len(s.rest.data) == 0 && s.rest.err == nil {
+		s.goOn(<-s.pieces)
+	}
+	from := s.rest.from
+	if s.rest.err != nil || len(s.rest.data) >= fullPiece {
+		return from, s.take(fullPiece), s.rest.err
+	}
+	s.filled = s.filled[:0]
+	for s.rest.from == from {
+		s.filled = append(s.filled, s.take(fullPiece-len(s.filled))...)
+		if len(s.filled) == fullPiece {
+			break
+		}
+		select {
+		case next := <-s.pieces:
+			s.goOn(next)
+		default:
+			return from, s.filled, nil
+		}
+	}
+	return from, s.filled, nil
+}
+
+// goOn has the reading go on with next; after the last one that is the end.
+func (s *spdyConnection) goOn(next piece) {
 	if s.borrowed != nil {
 		s.free <- s.borrowed
-		s.borrowed = nil
 	}
-	next, ok := <-s.pieces
-	if !ok {
-		return 0, nil, io.EOF
+	s.rest, s.borrowed = next, next.data[:cap(next.data)]
+	if next.data == nil && next.err == nil {
+		s.rest.err = io.EOF
 	}
-	if next.data != nil {
-		s.borrowed = next.data[:cap(next.data)]
-	}
-	return next.from, next.data, next.err
+}
+
+// take takes up to n bytes of the rest.
+func (s *spdyConnection) take(n int) []byte {
+	data := s.rest.data[:min(n, len(s.rest.data))]
+	s.rest.data = s.rest.data[len(data):]
+	return data
 }
 
 func (s *spdyConnection) write(data []byte) error { return s.send(channelStdin, data) }
