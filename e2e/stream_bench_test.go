@@ -117,7 +117,7 @@ func (zero) Read(p []byte) (int, error) {
 // BenchmarkExec measures commands through the runner against bare client-go in the
 // same run, in turns: a command that does nothing, output, input.
 func BenchmarkExec(b *testing.B) {
-	const rounds, amount = 9, 64 << 20
+	const rounds, amount = 21, 64 << 20
 	ns := newNamespace(b)
 	r := startRunner(b, ns)
 	id := r.sleeping(b)

@@ -1,252 +1,285 @@
 package exec
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/remotecommand"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/transport/spdy"
-	"k8s.io/streaming/pkg/httpstream"
-	httpstreamspdy "k8s.io/streaming/pkg/httpstream/spdy"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/agynio/k8s-runner/workload"
 )
 
-// spdyConnection has a stream of its own for each channel.
+// spdyConnection speaks SPDY/3.1 as Kubernetes uses it: a stream for each channel, all
+// opened at the beginning by this side, and no flow control but that of TCP. Where
+// general libraries have a queue, goroutines and compressors for each connection, it
+// has a buffer, so that there may be many, and that much output passes fast.
 type spdyConnection struct {
-	conn    httpstream.Connection
-	streams map[channel]httpstream.Stream
-	pieces  chan piece
-	// free has the buffers that nobody uses.
-	free    chan []byte
-	done    chan struct{}
-	once    sync.Once
-	readers sync.WaitGroup
-	// rest is what was not read yet of the last piece, whose buffer is borrowed, and
-	// filled is one that several were put into. They are for who reads.
-	rest     piece
-	borrowed []byte
-	filled   []byte
-}
+	conn io.ReadWriteCloser
+	once sync.Once
 
-// buffers is how many pieces there are at a time: one for each stream that is read,
-// and some more, so that not each of them is waited for. They are made when needed.
-const buffers = 8
+	// These are for who reads. left is what was not read yet of a frame of data, from
+	// the stream at; open says which streams are not at their end, by their channels.
+	in   *bufio.Reader
+	at   channel
+	fin  bool
+	left int
+	open map[channel]bool
+	// piece is what is read, failed why the reading ended.
+	piece  []byte
+	failed error
+
+	// writing is held by who writes, into out first.
+	writing sync.Mutex
+	out     []byte
+	// ponging is true while a ping is answered.
+	ponging atomic.Bool
+}
 
 // fullPiece is the size, in bytes, of the largest piece that is read: the runner's
 // answers have room for that much. The kubelet's pieces are a little larger.
 const fullPiece = 32<<10 - 64
 
-type piece struct {
-	from channel
-	data []byte
-	err  error
+// fullFrame is how much is written at once, in bytes: with its header it is as long as
+// two records of TLS.
+const fullFrame = 32<<10 - frameHeader
+
+func newSPDY(conn io.ReadWriteCloser) *spdyConnection {
+	return &spdyConnection{
+		conn: conn, in: bufio.NewReaderSize(conn, maxPiece), open: map[channel]bool{},
+		piece: make([]byte, 0, fullPiece), out: make([]byte, 0, frameHeader+fullFrame),
+	}
 }
 
-func (d *dialer) dialSPDY(ctx context.Context, p process) (connection, error) {
-	upgrader, transport, err := spdyTransport(d.config)
-	if err != nil {
-		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url(p), http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	conn, _, err := spdy.NegotiateStreaming(spdy.NewUpgraderForStreaming(upgrader), &http.Client{Transport: transport}, request,
-		remotecommand.StreamProtocolV5Name, remotecommand.StreamProtocolV4Name)
-	if err != nil {
-		return nil, err
-	}
-	s := &spdyConnection{
-		conn: conn, streams: map[channel]httpstream.Stream{},
-		pieces: make(chan piece, buffers), free: make(chan []byte, buffers), done: make(chan struct{}),
-	}
-	for range buffers {
-		s.free <- nil
-	}
-	if err := s.open(p); err != nil {
-		s.close()
-		return nil, err
-	}
-	for from, stream := range s.streams {
-		if from == channelStdin || from == channelResize {
-			continue
-		}
-		s.readers.Go(func() { s.pass(from, stream) })
-	}
-	go func() {
-		s.readers.Wait()
-		close(s.pieces)
-	}()
-	return s, nil
-}
-
-// spdyTransport has no pings, as client-go has every five seconds: one that comes when the
-// kubelet has closed, while output is still on its way, makes the API server drop it.
-// TCP's own keep a silent connection.
-func spdyTransport(config *rest.Config) (*httpstreamspdy.SpdyRoundTripper, http.RoundTripper, error) {
-	tls, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	proxy := http.ProxyFromEnvironment
-	if config.Proxy != nil {
-		proxy = config.Proxy
-	}
-	upgrader, err := httpstreamspdy.NewRoundTripperWithConfig(httpstreamspdy.RoundTripperConfig{TLS: tls, Proxier: proxy})
-	if err != nil {
-		return nil, nil, err
-	}
-	transport, err := rest.HTTPWrappersForConfig(config, upgrader)
-	return upgrader, transport, err
-}
-
-// open makes the streams; the server waits for all of them.
-func (s *spdyConnection) open(p process) error {
-	kinds := []struct {
+// begin opens the streams, and waits until the server has taken all of them: it drops
+// what comes before.
+func (s *spdyConnection) begin(ctx context.Context, p process) error {
+	stop := context.AfterFunc(ctx, s.close)
+	defer stop()
+	streams := []struct {
 		channel channel
-		name    string
+		kind    string
+		wanted  bool
 	}{
-		{channelStatus, corev1.StreamTypeError},
-		{channelStdout, corev1.StreamTypeStdout},
-		{channelStderr, corev1.StreamTypeStderr},
-		{channelStdin, corev1.StreamTypeStdin},
+		{channelStdin, corev1.StreamTypeStdin, !p.noInput},
+		{channelStdout, corev1.StreamTypeStdout, true},
+		{channelStderr, corev1.StreamTypeStderr, !p.tty},
+		{channelStatus, corev1.StreamTypeError, true},
+		{channelResize, corev1.StreamTypeResize, p.tty},
 	}
-	if p.tty {
-		kinds[2].channel, kinds[2].name = channelResize, corev1.StreamTypeResize
+	opened := 0
+	for _, stream := range streams {
+		if stream.wanted {
+			s.out = appendSynStream(s.out, streamOf(stream.channel), corev1.StreamType, stream.kind, opened == 0)
+			opened++
+		}
 	}
-	if p.noInput {
-		kinds = kinds[:3]
-	}
-	// Side by side, for each waits for an answer.
-	made := make([]httpstream.Stream, len(kinds))
-	var all errgroup.Group
-	for i, kind := range kinds {
-		all.Go(func() (err error) {
-			made[i], err = s.conn.CreateStream(http.Header{corev1.StreamType: {kind.name}})
-			if err != nil {
-				return fmt.Errorf("opening the stream %s: %w", kind.name, err)
-			}
-			return nil
-		})
-	}
-	if err := all.Wait(); err != nil {
+	if err := s.flush(); err != nil {
 		return err
 	}
-	for i, kind := range kinds {
-		s.streams[kind.channel] = made[i]
+	for range opened {
+		if err := s.awaitReply(); err != nil {
+			return fmt.Errorf("opening the streams: %w", err)
+		}
 	}
-	return s.streams[channelStatus].Close() // in this direction
+	s.open[channelStdout], s.open[channelStatus] = true, true
+	if !p.tty {
+		s.open[channelStderr] = true
+	}
+	return s.send(channelStatus, flagFin, nil) // nothing goes there
 }
 
-// pass hands on what comes from a stream, and why it ended if that was no end.
-func (s *spdyConnection) pass(from channel, stream io.Reader) {
+// awaitReply reads until the server has taken one more stream.
+func (s *spdyConnection) awaitReply() error {
 	for {
-		var buffer []byte
-		select {
-		case buffer = <-s.free:
-		case <-s.done:
-			return
-		}
-		if buffer == nil {
-			buffer = make([]byte, maxPiece)
-		}
-		n, err := stream.Read(buffer)
-		if n == 0 {
-			s.free <- buffer
-		} else if !s.hand(piece{from: from, data: buffer[:n]}) {
-			return
-		}
-		if errors.Is(err, io.EOF) {
-			return
+		h, err := s.header()
+		switch {
+		case err != nil:
+			return err
+		case h.control && h.kind == synReply:
+			return s.skip(h.length)
+		case h.control && h.kind != rstStream:
+			err = s.control(h)
+		default:
+			err = errors.New("the server does not take all of them")
 		}
 		if err != nil {
-			s.hand(piece{err: fmt.Errorf("reading from the container: %w", err)})
-			return
+			return err
 		}
 	}
 }
 
-func (s *spdyConnection) hand(p piece) bool {
-	select {
-	case s.pieces <- p:
-		return true
-	case <-s.done:
-		return false
-	}
-}
-
-// read fills a piece with what is there already, so that each is worth a message of
-// its own.
+// read returns as much as is there, up to fullPiece, so that each piece is worth a
+// message of its own.
 func (s *spdyConnection) read() (channel, []byte, error) {
-	if len(s.rest.data) == 0 && s.rest.err == nil {
-		s.goOn(<-s.pieces)
-	}
-	from := s.rest.from
-	if s.rest.err != nil || len(s.rest.data) >= fullPiece {
-		return from, s.take(fullPiece), s.rest.err
-	}
-	s.filled = s.filled[:0]
-	for s.rest.from == from {
-		s.filled = append(s.filled, s.take(fullPiece-len(s.filled))...)
-		if len(s.filled) == fullPiece {
+	s.piece = s.piece[:0]
+	from := s.at
+	for s.failed == nil && len(s.piece) < fullPiece {
+		if s.left > 0 {
+			from = s.at
+			s.failed = s.fill()
+			continue
+		}
+		if len(s.piece) > 0 && !s.goesOn(from) {
 			break
 		}
-		select {
-		case next := <-s.pieces:
-			s.goOn(next)
-		default:
-			return from, s.filled, nil
+		s.failed = s.next()
+	}
+	if len(s.piece) > 0 {
+		return from, s.piece, nil
+	}
+	return 0, nil, s.failed
+}
+
+// fill reads what there is room for of the frame.
+func (s *spdyConnection) fill() error {
+	at := len(s.piece)
+	n, err := io.ReadFull(s.in, s.piece[at:min(at+s.left, fullPiece)])
+	s.piece = s.piece[:at+n]
+	s.left -= n
+	if err != nil {
+		return broken(err)
+	}
+	return s.ended()
+}
+
+// ended notes the end of a stream after its last frame. Its error is io.EOF once all
+// are at their end.
+func (s *spdyConnection) ended() error {
+	if s.left > 0 || !s.fin {
+		return nil
+	}
+	delete(s.open, s.at)
+	if len(s.open) > 0 {
+		return nil
+	}
+	return io.EOF
+}
+
+// goesOn reports whether more of a channel is here already.
+func (s *spdyConnection) goesOn(from channel) bool {
+	if s.in.Buffered() < frameHeader {
+		return false
+	}
+	next, err := s.in.Peek(frameHeader)
+	h := parseHeader(next)
+	return err == nil && !h.control && h.stream == streamOf(from)
+}
+
+// next reads the header of a frame of data, or a whole one of another kind.
+func (s *spdyConnection) next() error {
+	h, err := s.header()
+	if err != nil {
+		return err
+	}
+	if h.control {
+		return s.control(h)
+	}
+	s.at, s.left, s.fin = channelOf(h.stream), h.length, h.flags&flagFin != 0
+	if !s.open[s.at] {
+		s.left, s.fin = 0, false
+		return s.skip(h.length)
+	}
+	return s.ended()
+}
+
+func (s *spdyConnection) header() (header, error) {
+	data, err := s.in.Peek(frameHeader)
+	if err != nil {
+		return header{}, broken(err)
+	}
+	h := parseHeader(data)
+	return h, s.skip(frameHeader)
+}
+
+func (s *spdyConnection) skip(n int) error {
+	if _, err := s.in.Discard(n); err != nil {
+		return broken(err)
+	}
+	return nil
+}
+
+// control takes a frame that is no data.
+func (s *spdyConnection) control(h header) error {
+	if h.kind != rstStream && h.kind != ping || h.length < wordSize {
+		return s.skip(h.length)
+	}
+	word, err := s.in.Peek(wordSize)
+	if err != nil {
+		return broken(err)
+	}
+	id := binary.BigEndian.Uint32(word)
+	if err := s.skip(h.length); err != nil {
+		return err
+	}
+	if h.kind == ping {
+		s.pong(id)
+		return nil
+	}
+	s.at, s.left, s.fin = channelOf(id), 0, true
+	return s.ended()
+}
+
+// pong answers a ping, beside the reading: a process that takes no input holds up all
+// that is written.
+func (s *spdyConnection) pong(id uint32) {
+	if s.ponging.Swap(true) {
+		return // one answer says that this side is there
+	}
+	go func() {
+		defer s.ponging.Store(false)
+		s.writing.Lock()
+		defer s.writing.Unlock()
+		s.out = appendPing(s.out, id)
+		_ = s.flush() // if it fails the connection broke, which the reader sees
+	}()
+}
+
+// broken is why there is nothing to read any more, though streams are open.
+func broken(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("reading from the container: %w", err)
+}
+
+func (s *spdyConnection) write(data []byte) error {
+	for len(data) > 0 {
+		n := min(len(data), fullFrame)
+		if err := s.send(channelStdin, 0, data[:n]); err != nil {
+			return err
 		}
+		data = data[n:]
 	}
-	return from, s.filled, nil
+	return nil
 }
 
-// goOn has the reading go on with next; after the last one that is the end.
-func (s *spdyConnection) goOn(next piece) {
-	if s.borrowed != nil {
-		s.free <- s.borrowed
-	}
-	s.rest, s.borrowed = next, next.data[:cap(next.data)]
-	if next.data == nil && next.err == nil {
-		s.rest.err = io.EOF
-	}
-}
-
-// take takes up to n bytes of the rest.
-func (s *spdyConnection) take(n int) []byte {
-	data := s.rest.data[:min(n, len(s.rest.data))]
-	s.rest.data = s.rest.data[len(data):]
-	return data
-}
-
-func (s *spdyConnection) write(data []byte) error { return s.send(channelStdin, data) }
-
-func (s *spdyConnection) closeWrite() error { return s.streams[channelStdin].Close() }
+func (s *spdyConnection) closeWrite() error { return s.send(channelStdin, flagFin, nil) }
 
 func (s *spdyConnection) resize(size workload.Size) error {
-	return s.send(channelResize, encodeSize(size))
+	return s.send(channelResize, 0, encodeSize(size))
 }
 
-func (s *spdyConnection) send(to channel, data []byte) error {
-	if _, err := s.streams[to].Write(data); err != nil {
+func (s *spdyConnection) send(to channel, flags byte, data []byte) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.out = append(appendDataHeader(s.out, streamOf(to), flags, len(data)), data...)
+	return s.flush()
+}
+
+// flush writes what is in out.
+func (s *spdyConnection) flush() error {
+	_, err := s.conn.Write(s.out)
+	s.out = s.out[:0]
+	if err != nil {
 		return fmt.Errorf("writing to the container: %w", err)
 	}
 	return nil
 }
 
-func (s *spdyConnection) close() {
-	s.once.Do(func() {
-		close(s.done)
-		_ = s.conn.Close()
-	})
-	s.readers.Wait()
-}
+func (s *spdyConnection) close() { s.once.Do(func() { _ = s.conn.Close() }) }
