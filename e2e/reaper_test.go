@@ -43,8 +43,9 @@ func TestReaper(t *testing.T) {
 	if err := theirs.start(t.Context(), newApplier(t, ns, nil)); err != nil {
 		t.Fatal(err)
 	}
-	again, left := unfinish(t, ns), unfinish(t, ns)
+	// First, for on a slow machine they take as long to start as the grace is.
 	replicas := []*runner{startRunner(t, ns, "--starts-grace", "10s"), startRunner(t, ns, "--starts-grace", "10s")}
+	again, left := unfinish(t, ns), unfinish(t, ns)
 	replicas[0].wantMetrics(t, "k8s_runner_gated_pods 2", "k8s_runner_reaped_pods_total 0")
 	if err := newSet(again.Labels[workload.LabelID], "1").start(t.Context(), newApplier(t, ns, nil)); err != nil {
 		t.Fatal(err)
