@@ -46,15 +46,21 @@ func (r *runner) get(t testing.TB, path string) (code int, body string) {
 	return answer.StatusCode, string(text)
 }
 
+// metricsLimit bounds the wait for a count, which comes after what is counted.
+const metricsLimit = 8 * time.Second
+
 // wantMetrics wants lines of /metrics.
 func (r *runner) wantMetrics(t testing.TB, lines ...string) {
 	t.Helper()
-	code, text := r.get(t, "/metrics")
-	for _, line := range lines {
-		if !strings.Contains("\n"+text, "\n"+line+"\n") {
-			t.Errorf("of code %d the metrics have no %s", code, line)
+	eventually(t, metricsLimit, "the metrics say so", func() error {
+		code, text := r.get(t, "/metrics")
+		for _, line := range lines {
+			if !strings.Contains("\n"+text, "\n"+line+"\n") {
+				return fmt.Errorf("of code %d the metrics have no %s", code, line)
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // templates runs k8s-runner templates status.
