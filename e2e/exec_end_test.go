@@ -65,6 +65,9 @@ func TestExecEnds(t *testing.T) {
 	}
 }
 
+// endAfter is a limit that leaves time to see what runs until then.
+const endAfter = 4 * time.Second
+
 func testEnds(t *testing.T, r *runner, id, group string, options func(*runnerv1.ExecOptions), kill bool) {
 	wantLeft := func(t *testing.T, mark string) {
 		t.Helper()
@@ -92,15 +95,15 @@ func testEnds(t *testing.T, r *runner, id, group string, options func(*runnerv1.
 	}
 	t.Run("time-out", func(t *testing.T) {
 		begin := time.Now()
-		x, _ := ready(t, group+"01", timeout(2*time.Second))
-		wantEnd(t, x, begin.Add(2*time.Second), timedOut, kill)
+		x, _ := ready(t, group+"01", timeout(endAfter))
+		wantEnd(t, x, begin.Add(endAfter), timedOut, kill)
 		wantLeft(t, group+"01")
 	})
 	t.Run("idle", func(t *testing.T) {
-		x, _ := ready(t, group+"02", idle(2*time.Second))
+		x, _ := ready(t, group+"02", idle(endAfter))
 		begin := time.Now()
 		x.stdin(t, []byte("\n")) // which is activity
-		wantEnd(t, x, begin.Add(2*time.Second), idledOut, kill)
+		wantEnd(t, x, begin.Add(endAfter), idledOut, kill)
 		wantLeft(t, group+"02")
 	})
 	t.Run("cancel", func(t *testing.T) {

@@ -216,8 +216,8 @@ func newUpgrades(t testing.TB) *upgrades {
 			http.Error(w, "no WebSockets here", http.StatusBadRequest)
 			return true
 		case strings.HasPrefix(upgrade, "spdy") && u.noSPDY.Load():
-			http.Error(w, "no SPDY here", http.StatusBadRequest)
-			return true
+			r.Header.Del("Upgrade") // as proxies do that know WebSockets only
+			return false
 		case upgrade == "websocket":
 			u.webSockets.Add(1)
 		case strings.HasPrefix(upgrade, "spdy"):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/streaming/pkg/httpstream"
@@ -83,10 +84,11 @@ func (d *dialer) dial(ctx context.Context, p process) (connection, error) {
 }
 
 // noUpgrade reports whether err may be that of somebody on the way who does not know
-// the protocol. Nothing was started then.
+// the protocol, or of the API server if he left it out of the request. Nothing was
+// started then.
 func noUpgrade(err error) bool {
-	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err) ||
-		strings.HasPrefix(err.Error(), "unable to upgrade connection") // what client-go makes of it with SPDY
+	return apierrors.IsBadRequest(err) || httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err) ||
+		strings.HasPrefix(err.Error(), notUpgraded)
 }
 
 func (d *dialer) url(p process) string {

@@ -90,6 +90,9 @@ func upgradeTransport(config *rest.Config) (http.RoundTripper, error) {
 	return rest.HTTPWrappersForConfig(config, transport)
 }
 
+// notUpgraded begins the error of an answer that is not the API server's.
+const notUpgraded = "unable to upgrade connection"
+
 // refused is the error of an answer that is no upgrade, in the form that client-go
 // gives it.
 func refused(answer *http.Response) error {
@@ -101,5 +104,5 @@ func refused(answer *http.Response) error {
 	if json.Unmarshal(text, &status) == nil && status.Kind == "Status" {
 		return &apierrors.StatusError{ErrStatus: status}
 	}
-	return fmt.Errorf("unable to upgrade connection: %s: %s", answer.Status, strings.TrimSpace(string(text)))
+	return fmt.Errorf(notUpgraded+": %s: %s", answer.Status, strings.TrimSpace(string(text)))
 }
