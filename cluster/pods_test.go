@@ -231,6 +231,29 @@ func TestWrittenPodsEndWithTheirs(t *testing.T) {
 	})
 }
 
+// TestGonePodsStayGone: what the watch tells late of an earlier Pod of the name does not
+// bring back one that is gone, nor does that hide the next one.
+func TestGonePodsStayGone(t *testing.T) {
+	inCluster(t, func(t *testing.T, p *Pods, client *fake.Clientset) {
+		uid := func(uid types.UID) func(*corev1.Pod) { return func(p *corev1.Pod) { p.UID = uid } }
+		p.hide("workload-"+id, "second")
+		update(t, client, aPod(version("3"), uid("first"), phase(corev1.PodRunning)))
+		remove(t, client)
+		create(t, client, aPod(version("5"), uid("second")))
+		if s, ok := p.Get(id); ok || len(p.List(nil)) != 0 {
+			t.Errorf("Get returns %v", s)
+		}
+		remove(t, client)
+		create(t, client, aPod(version("7"), uid("third")))
+		if s, ok := p.Get(id); !ok || s.UID != "third" {
+			t.Errorf("of the next one Get returns %v, %v", s, ok)
+		}
+		if n := len(p.written.gone); n != 0 {
+			t.Errorf("%d marks are left", n)
+		}
+	}, aPod(version("2"), func(p *corev1.Pod) { p.UID = "first" }))
+}
+
 // TestWrittenPodsAreForgotten when the watch does not bring them.
 func TestWrittenPodsAreForgotten(t *testing.T) {
 	inCluster(t, func(t *testing.T, p *Pods, _ *fake.Clientset) {

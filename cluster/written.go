@@ -84,7 +84,7 @@ func (w *watched[T]) hidden(object T) bool {
 
 // observed forgets what the watch has brought. The caller holds w.mu.
 func (w *watched[T]) observed(object T, gone bool) {
-	if gone || !w.hidden(object) {
+	if gone && w.hidden(object) { // one of an earlier object of the name says nothing of this one
 		delete(w.written.gone, object.GetName())
 	}
 	w.written.version = max(w.written.version, number(object.GetResourceVersion()))
