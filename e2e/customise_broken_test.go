@@ -112,7 +112,7 @@ func TestCustomiseShipped(t *testing.T) {
 
 	good := digest(r.podOf(t, sleeper()))
 	calm := r.keepStarting(t)
-	eventually(t, 30*time.Second, "there are starts to compare with", func() error { return calm.atLeast(200) })
+	eventually(t, 2*time.Minute, "there are starts to compare with", func() error { return calm.atLeast(200) })
 	report(t, "before", calm.stop(t))
 	t.Run("broken lines", func(t *testing.T) { testBrokenLines(t, r, o) })
 	t.Run("bounds", func(t *testing.T) { testBounds(t, r, o) })

@@ -108,6 +108,7 @@ func TestCustomiseElsewhere(t *testing.T) {
 	if _, err := suite.admin.RbacV1().RoleBindings(elsewhere.name).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	awaitAccess(t, ns.account, elsewhere.name, suite.rules[0], true)
 	here, there := newOperator(t, ns), newOperator(t, elsewhere)
 	here.layOne(t, layer{workload.TemplateFiles, "broken", "pod.yaml", "{{ .Nope }}"})
 	r := startRunner(t, ns, "--templates-namespace", elsewhere.name)
@@ -121,16 +122,9 @@ func TestCustomiseElsewhere(t *testing.T) {
 // TestCustomiseNotAllowed: with a Role that knows no ConfigMaps the shipped
 // templates count, and the log says so.
 func TestCustomiseNotAllowed(t *testing.T) {
-	ns := newNamespace(t)
-	roles := suite.admin.RbacV1().Roles(ns.name)
-	role, err := roles.Get(t.Context(), accountName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })
-	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	ns := newNamespaceWith(t, slices.DeleteFunc(slices.Clone(suite.rules), func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Resources, "configmaps")
+	}))
 	newOperator(t, ns).layOne(t, versioned(7))
 	r := startRunner(t, ns)
 	cordon(t, ns.name)

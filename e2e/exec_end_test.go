@@ -66,7 +66,7 @@ func TestExecEnds(t *testing.T) {
 }
 
 // endAfter is a limit that leaves time to see what runs until then.
-const endAfter = 4 * time.Second
+const endAfter = 8 * time.Second
 
 func testEnds(t *testing.T, r *runner, id, group string, options func(*runnerv1.ExecOptions), kill bool) {
 	wantLeft := func(t *testing.T, mark string) {
@@ -80,10 +80,12 @@ func testEnds(t *testing.T, r *runner, id, group string, options func(*runnerv1.
 		}
 		r.run(t, script(id, "pkill -9 -f '^sleep 9"+mark+"'; true"))
 	}
+	var began time.Time
 	ready := func(t *testing.T, mark string, more ...func(*runnerv1.ExecOptions)) (*execution, string) {
 		t.Helper()
 		x := r.execute(t, script(id, tree(mark), append(more, options)...))
 		execution := x.id(t)
+		began = time.Now()
 		x.awaitOutput(t, "ready")
 		eventually(t, 10*time.Second, "all processes of the tree are there", func() error {
 			if n := r.left(t, id, mark); n != treeSize {
@@ -94,9 +96,8 @@ func testEnds(t *testing.T, r *runner, id, group string, options func(*runnerv1.
 		return x, execution
 	}
 	t.Run("time-out", func(t *testing.T) {
-		begin := time.Now()
 		x, _ := ready(t, group+"01", timeout(endAfter))
-		wantEnd(t, x, begin.Add(endAfter), timedOut, kill)
+		wantEnd(t, x, began.Add(endAfter), timedOut, kill)
 		wantLeft(t, group+"01")
 	})
 	t.Run("idle", func(t *testing.T) {
@@ -123,7 +124,7 @@ func testEnds(t *testing.T, r *runner, id, group string, options func(*runnerv1.
 		x, _ := ready(t, group+"04")
 		x.cancel()
 		if kill {
-			eventually(t, 3*time.Second, "the processes are gone", func() error {
+			eventually(t, 20*time.Second, "the processes are gone", func() error {
 				if n := r.left(t, id, group+"04"); n > 0 {
 					return fmt.Errorf("%d are left", n)
 				}
@@ -237,12 +238,15 @@ func TestExecIntoLog(t *testing.T) {
 			t.Errorf("%d: the output has %d bytes; %v %s", i, len(x.stdout.String()), x.exit.GetReason(), r.log)
 		}
 	}
-	log := strings.ReplaceAll(r.containerLog(t, id, "main"), "\r", "")
-	for _, line := range []string{"to-out\n", "to-err\n", "\n1999\n2000\n"} {
-		if n := strings.Count(log, line); n != 3 {
-			t.Errorf("the log has %q %d times", line, n)
+	eventually(t, 20*time.Second, "the log has all of it, once", func() error {
+		log := strings.ReplaceAll(r.containerLog(t, id, "main"), "\r", "")
+		for _, line := range []string{"to-out\n", "to-err\n", "\n1999\n2000\n"} {
+			if n := strings.Count(log, line); n != 3 {
+				return fmt.Errorf("it has %q %d times", line, n)
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // TestExecEarly: a command waits for a container that does not run yet, and not for

@@ -163,7 +163,8 @@ func testTerminal(t *testing.T, r *runner, id string) {
 		}
 	})
 	t.Run("twenty sizes", func(t *testing.T) {
-		x := r.execute(t, script(id, "echo ready; read x; sleep 0.3; stty size", terminal))
+		x := r.execute(t, script(id, "echo ready; read x; "+
+			`i=0; until [ "$(stty size)" = "49 119" ] || [ $i -ge 100 ]; do i=$((i+1)); sleep 0.1; done; stty size`, terminal))
 		x.awaitOutput(t, "ready")
 		for i := range uint32(20) {
 			x.resize(t, 100+i, 30+i)

@@ -225,6 +225,7 @@ func TestKindsThatAreRefused(t *testing.T) {
 	if _, err := suite.admin.RbacV1().Roles(ns.name).Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	awaitAccess(t, ns.account, ns.name, w.rule(), true)
 	ns.lay(t, "kinds", workload.TemplateFiles, w.template("Widget", "{size: big}"))
 	ns.awaitEvent(t, "kinds", "TemplatesRejected", "kinds/widget.yaml:4: the cluster would refuse the Widget: spec.size ")
 	ns.lay(t, "kinds", workload.TemplateFiles, w.template("Widget", "\n  size: 3\n  sise: 4"))

@@ -22,8 +22,8 @@ const (
 	// lateAfter is much longer than a watch takes, and soon shorter than the
 	// pauses between the lists of a cache that may not watch; a set of templates
 	// is tried before it counts.
-	lateAfter          = 1500 * time.Millisecond
-	templatesLateAfter = 8 * time.Second
+	lateAfter          = 4 * time.Second
+	templatesLateAfter = 12 * time.Second
 )
 
 // late makes changes, and is errLate if one of them is not shown in time.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	authv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,6 +62,7 @@ func newNamespaceWith(t testing.TB, rules []rbacv1.PolicyRule) *namespace {
 		t.Fatalf("making the service account: %v", err)
 	}
 	ns.token = token
+	awaitAccess(t, ns.account, name, rules[0], true)
 	return ns.through(t, suite.config.Host, suite.config.CAData)
 }
 
@@ -100,6 +102,24 @@ func (ns *namespace) grant(ctx context.Context, rules []rbacv1.PolicyRule) (toke
 		return "", err
 	}
 	return request.Status.Token, nil
+}
+
+// awaitAccess waits until the API server knows that an account may do what a rule says in
+// a namespace, or may not: it learns of Roles by a watch.
+func awaitAccess(t testing.TB, account, namespace string, rule rbacv1.PolicyRule, may bool) {
+	t.Helper()
+	eventually(t, 10*time.Second, fmt.Sprintf("a change of the Role counts: %+v", rule), func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: account, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
+			},
+		}}
+		review, err := suite.admin.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		if err == nil && review.Status.Allowed != may {
+			err = fmt.Errorf("allowed is %t", review.Status.Allowed)
+		}
+		return err
+	})
 }
 
 func writeKubeconfig(path, token string, cluster *api.Cluster) error {

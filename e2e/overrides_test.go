@@ -33,10 +33,14 @@ func (ns *namespace) lay(t testing.TB, name, kind string, data map[string]string
 	}
 }
 
+// layersLimit is how long an edit may take until it counts or is refused: it is tried
+// for up to twenty seconds.
+const layersLimit = 30 * time.Second
+
 // awaitEvent waits for an Event of a ConfigMap.
 func (ns *namespace) awaitEvent(t testing.TB, name, reason, text string) {
 	t.Helper()
-	eventually(t, 10*time.Second, reason+" of "+name, func() error {
+	eventually(t, layersLimit, reason+" of "+name, func() error {
 		list, err := suite.admin.CoreV1().Events(ns.name).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 		if err != nil {
 			return err
@@ -56,7 +60,7 @@ func (r *runner) startedWith(t testing.TB, what string, check func(*corev1.Pod) 
 	t.Helper()
 	var pod *corev1.Pod
 	begin := time.Now()
-	eventually(t, 10*time.Second, what, func() error {
+	eventually(t, layersLimit, what, func() error {
 		req := sleeper()
 		r.start(t, req)
 		if pod = r.pod(t, req.GetWorkloadId()); !check(pod) {

@@ -23,10 +23,12 @@ const (
 	awayWorkloads = 200
 	// slowness is that of each call, where it is slow.
 	slowness = 10 * time.Second
-	// backLimit is how soon all is told after it is well again.
-	backLimit = 2 * time.Second
-	// usefulLimit is in how much time a caller's read or start is done all the same.
-	usefulLimit = 2 * time.Second
+	// backLimit is how soon all is told after it is well again: two seconds, and as
+	// many for a busy machine.
+	backLimit = 4 * time.Second
+	// usefulLimit is in how much time a caller's read, or a start with its removal, is
+	// done all the same.
+	usefulLimit = 8 * time.Second
 	// keptLimit is how much memory may be kept meanwhile, in bytes.
 	keptLimit = 8 << 20
 )

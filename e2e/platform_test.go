@@ -193,7 +193,7 @@ func TestEnrolmentLate(t *testing.T) {
 	})
 	p.start(t)
 	defer p.Stop()
-	eventually(t, 10*time.Second, "it is ready", func() error {
+	eventually(t, 30*time.Second, "it is ready", func() error {
 		if code, text := r.get(t, "/readyz"); code != 200 {
 			return fmt.Errorf("it is %d %s", code, text)
 		}
@@ -255,7 +255,7 @@ func TestReasons(t *testing.T) {
 			req := sleeper()
 			c.change(req)
 			id := r.start(t, req).GetId()
-			p.awaitState(t, 90*time.Second, id, name, func(told *gateway.Told) bool {
+			p.awaitState(t, 3*time.Minute, id, name, func(told *gateway.Told) bool {
 				i := slices.IndexFunc(told.GetContainers(), func(of *runnersv1.Container) bool { return of.GetName() == c.container })
 				return i >= 0 && told.GetStatus() == c.status && slices.Contains(c.reasons, told.GetContainers()[i].GetReason())
 			})

@@ -77,7 +77,7 @@ func (r *runner) templates(t testing.TB, flags ...string) string {
 func (r *runner) awaitTemplates(t testing.TB, what string, check func(*k8srunnerv1.TemplatesStatus) bool) *k8srunnerv1.TemplatesStatus {
 	t.Helper()
 	status := &k8srunnerv1.TemplatesStatus{}
-	eventually(t, 10*time.Second, what, func() error {
+	eventually(t, layersLimit, what, func() error {
 		text := r.templates(t, "-o", "json")
 		if err := protojson.Unmarshal([]byte(text), status); err != nil {
 			return err
@@ -195,7 +195,7 @@ func TestReadyz(t *testing.T) {
 	r.wantMetrics(t, "k8s_runner_templates_loaded_timestamp_seconds 0", `k8s_runner_templates_edits_total{result="rejected"} 1`, "k8s_runner_templates_rejected 1")
 
 	ns.lay(t, "broken", workload.TemplateValues, map[string]string{"values.yaml": "mended: true\n"})
-	eventually(t, 10*time.Second, "it is ready", func() error {
+	eventually(t, layersLimit, "it is ready", func() error {
 		if code, body := r.get(t, "/readyz"); code != http.StatusOK {
 			return fmt.Errorf("it is %d %s", code, body)
 		}

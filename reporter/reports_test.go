@@ -98,7 +98,7 @@ func newPlatform(t *testing.T) *platform {
 	go func() {
 		defer close(ended)
 		p.reports.Run(ctx, func(ctx context.Context) error {
-			return p.client.ReportCatalog(ctx, &catalog.Catalog{}, nil, time.Second, log)
+			return p.client.ReportCatalog(ctx, &catalog.Catalog{}, nil, time.Minute, log)
 		})
 	}()
 	t.Cleanup(func() {
@@ -260,7 +260,7 @@ func TestGatewayAway(t *testing.T) {
 	p.Forget()
 	p.start(t)
 	back := time.Now()
-	eventually(t, 2*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		for i := range workloads {
 			if newest := p.Newest(fmt.Sprint(i)); newest == nil || newest.GetContainers()[0].GetReason() != "Step49" {
 				return fmt.Sprintf("of %d it knows %v", i, newest)
@@ -269,7 +269,7 @@ func TestGatewayAway(t *testing.T) {
 		return cmp.Diff([]string{"RUNNING"}, p.states("quiet"))
 	})
 	t.Logf("all were told %s after the gateway was back", time.Since(back).Round(time.Millisecond))
-	eventually(t, 2*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if s := p.reports.Status(); s.Unsent != 0 || !s.Away.IsZero() || len(p.Catalogs()) == 0 {
 			return fmt.Sprintf("it is %+v, with %d catalogs", s, len(p.Catalogs()))
 		}
@@ -285,7 +285,7 @@ func TestGatewayAway(t *testing.T) {
 // TestSlowGateway: while a state is on its way, newer ones take each other's place.
 func TestSlowGateway(t *testing.T) {
 	p := newPlatform(t)
-	p.Behave(gateway.Conduct{Delay: time.Second})
+	p.Behave(gateway.Conduct{Delay: time.Hour})
 	for n := range 100 {
 		p.reports.Observe(aState("a", workload.ContainerState{Reason: fmt.Sprint("Step", n)}), false)
 		if n == 0 {
@@ -299,6 +299,7 @@ func TestSlowGateway(t *testing.T) {
 			})
 		}
 	}
+	p.Behave(gateway.Conduct{})
 	p.wantStates(t, "a", "STARTING Step0", "STARTING Step99")
 }
 

@@ -26,7 +26,7 @@ const (
 	// exportLimit bounds each sending, however often it is tried. flushLimit, which
 	// bounds the last one, is longer, so that nobody goes on with it.
 	exportLimit = 3 * time.Second
-	flushLimit  = 4 * time.Second
+	flushLimit  = 6 * time.Second
 )
 
 // Traces makes spans. Nil makes none, and costs nothing.
