@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	runnerv1 "github.com/agynio/k8s-runner/proto/agynio/api/runner/v1"
 )
@@ -50,7 +52,7 @@ func (c client) wait(ctx context.Context, id string, limit time.Duration, progre
 	last := summary{}
 	for line := ""; ; {
 		w, err := c.InspectWorkload(ctx, &runnerv1.InspectWorkloadRequest{WorkloadId: id})
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !endsNow(ctx, err) {
 			return fmt.Errorf("waiting for workload %s: %w", id, err)
 		}
 		if err == nil {
@@ -70,6 +72,13 @@ func (c client) wait(ctx context.Context, id string, limit time.Duration, progre
 			return fmt.Errorf("workload %s does not run yet, its status is %s: %w", id, last.status(), ctx.Err())
 		}
 	}
+}
+
+// endsNow reports whether err says that ctx is at its end, which gRPC may tell a
+// moment before ctx does.
+func endsNow(ctx context.Context, err error) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && status.Code(err) == codes.DeadlineExceeded && time.Until(deadline) < pollEvery
 }
 
 // stage is how far a start is, and whether that is far enough.
