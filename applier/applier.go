@@ -26,6 +26,7 @@ type Applier struct {
 	pods      dynamic.ResourceInterface
 	claims    dynamic.ResourceInterface
 	busy      *busy
+	care      care
 	observer  Observer
 }
 

@@ -11,6 +11,31 @@ import (
 	"github.com/agynio/k8s-runner/workload"
 )
 
+// reading is what was read of the claims of a start: those that are there, in
+// the place of the wanted ones, or why one of them cannot be used.
+type reading struct {
+	claims []*unstructured.Unstructured
+	err    error
+}
+
+// look reads the wanted claims while the caller does something else. One reading
+// comes.
+func (a *Applier) look(ctx context.Context, wanted []*unstructured.Unstructured) <-chan reading {
+	out := make(chan reading, 1)
+	go func() {
+		there := make([]*unstructured.Unstructured, len(wanted))
+		group, ctx := sideBySide(ctx)
+		for i, claim := range wanted {
+			group.Go(func() (err error) {
+				there[i], err = a.existing(ctx, claim)
+				return err
+			})
+		}
+		out <- reading{there, group.Wait()}
+	}()
+	return out
+}
+
 // existing returns the claim that want describes, or nil if it is absent. One
 // that is there is never changed, and must be fit for use.
 //

@@ -2,9 +2,11 @@ package applier
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,36 +72,89 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsAreLookedAtFirst: a request that one of them refuses, or something
-// else that goes with the Pod, makes none.
+// TestClaimsAreLookedAtFirst: a request that one of them refuses makes none.
 func TestClaimsAreLookedAtFirst(t *testing.T) {
 	fresh := aClaim()
 	fresh.SetName("fresh")
-	for name, c := range map[string]struct {
-		there   []runtime.Object
-		refuses string
-		want    verdict
-	}{
-		"a claim":  {[]runtime.Object{aClaim(foreign)}, "", verdict{workload.FailedPrecondition, "claim_not_ours", 0}},
-		"a Secret": {nil, "create secrets", verdict{workload.FailedPrecondition, "admission_denied", 0}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for range 20 { // the order is the scheduler's
-				a, s := newServer(c.there...)
-				s.before = func(write string) error {
-					if write == c.refuses {
-						return forbiddenPod("no")
-					}
-					return nil
+	for range 20 { // the order is the scheduler's
+		a, s := newServer(aClaim(foreign))
+		_, err := a.Start(t.Context(), pod("digest"), []*unstructured.Unstructured{aSecret()}, []*unstructured.Unstructured{fresh, aClaim()})
+		wantVerdict(t, err, verdict{workload.FailedPrecondition, "claim_not_ours", 0})
+		if slices.Contains(s.writes, "create persistentvolumeclaims") {
+			t.Fatalf("it writes %v", s.writes)
+		}
+	}
+}
+
+// TestClaimsBesideTheRest: a start waits for three answers, one after the other,
+// and for a fourth only after one was refused.
+func TestClaimsBesideTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, s := newServer()
+		s.asked = func() { time.Sleep(time.Second) } // of the test's own time
+		answers := func() int {
+			for resource, name := range map[string]string{"pods": podName, "secrets": "files", "networkpolicies": "fence", "persistentvolumeclaims": "data"} {
+				if s.named(t, resource, name) == nil {
+					continue
 				}
-				_, err := a.Start(t.Context(), pod("digest"), []*unstructured.Unstructured{aSecret()}, []*unstructured.Unstructured{fresh, aClaim()})
-				wantVerdict(t, err, c.want)
-				if slices.Contains(s.writes, "create persistentvolumeclaims") {
-					t.Fatalf("it writes %v", s.writes)
+				if err := s.Tracker().Delete(resourceNamed(resource), "workloads", name); err != nil {
+					t.Fatal(err)
 				}
 			}
-		})
-	}
+			begin := time.Now()
+			_, err := start(t.Context(), a)
+			if s.before == nil && err != nil {
+				t.Error(err)
+			}
+			return int(time.Since(begin) / time.Second)
+		}
+		if n := answers(); n != 3 {
+			t.Errorf("it waits for %d answers", n)
+		}
+		s.before = func(write string) error {
+			if write == "create networkpolicies" {
+				return forbiddenPod("no")
+			}
+			return nil
+		}
+		answers()
+		s.before = nil
+		for range 2 {
+			if n := answers(); n != 4 {
+				t.Errorf("after a refusal it waits for %d answers", n)
+			}
+		}
+		time.Sleep(careTime)
+		if n := answers(); n != 3 {
+			t.Errorf("long after it, it waits for %d answers", n)
+		}
+	})
+}
+
+// TestClaimsWaitAfterARefusal: a namespace that refuses start after start gets no
+// claim of the second or a later one, as long as they come within careTime of each other.
+func TestClaimsWaitAfterARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, s := newServer()
+		s.asked = func() { time.Sleep(time.Second) } // of the test's own time, so that the claim could be made
+		s.before = func(write string) error {
+			if write == "create secrets" {
+				return forbiddenPod("no")
+			}
+			return nil
+		}
+		for n := range 3 {
+			s.writes = nil
+			fresh := aClaim()
+			fresh.SetName(fmt.Sprintf("data-%d", n))
+			_, err := a.Start(t.Context(), pod("digest"), []*unstructured.Unstructured{aSecret()}, []*unstructured.Unstructured{fresh})
+			wantVerdict(t, err, verdict{workload.FailedPrecondition, "admission_denied", 0})
+			if n > 0 && slices.Contains(s.writes, "create persistentvolumeclaims") {
+				t.Errorf("start %d writes %v", n, s.writes)
+			}
+			time.Sleep(careTime - 10*time.Second)
+		}
+	})
 }
 
 // TestClaimWithoutAKey may be used with one: only two keys can differ.

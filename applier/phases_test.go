@@ -53,6 +53,7 @@ func TestPhases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, s := newServer(c.there...)
+			a.care.after(errReplaced) // one phase after the other
 			s.before = func(write string) error {
 				if c.refused == write || c.refused == "create secrets delete pods" && slices.Contains([]string{"create secrets", "delete pods"}, write) {
 					return quota
@@ -66,6 +67,20 @@ func TestPhases(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPhasesSideBySide tells of both, in the order of their ends.
+func TestPhasesSideBySide(t *testing.T) {
+	a, _ := newServer()
+	o := &observer{}
+	a.Observe(o)
+	if _, err := start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(o.lines)
+	if diff := cmp.Diff([]string{"claims true", "create true", "dependents true", "release true", "started true, repeated false"}, o.lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -25,8 +25,9 @@ const (
 	retryTerminating = 2 * time.Second
 	// maxStarts bounds how often a start begins anew.
 	maxStarts = 3
-	// maxAtOnce bounds the requests of one start that are on their way.
-	maxAtOnce = 16
+	// maxAtOnce bounds the requests of one start that are on their way for what the
+	// Pod owns, and as well for its claims.
+	maxAtOnce = 8
 	// undoLimit bounds the removal of what a failed start made, which outlives
 	// its caller.
 	undoLimit = 8 * time.Second
@@ -68,8 +69,12 @@ func (a *Applier) startOnce(ctx context.Context, pod *unstructured.Unstructured,
 		first = withGate(pod)
 	}
 	var there *unstructured.Unstructured
+	var known reading
 	err = a.phase(ctx, phaseCreate, func(ctx context.Context) (err error) {
-		if there, found, err = a.createOrFind(ctx, first); err != nil {
+		look := a.look(ctx, claims) // costs no time beside the create
+		there, found, err = a.createOrFind(ctx, first)
+		known = <-look
+		if err != nil {
 			return a.explain(err, "starting workload", pod.GetName())
 		}
 		return accept(there, pod.GetAnnotations()[workload.AnnotationDigest])
@@ -80,7 +85,7 @@ func (a *Applier) startOnce(ctx context.Context, pod *unstructured.Unstructured,
 	if !gated(there) {
 		return []*unstructured.Unstructured{there}, found, nil
 	}
-	all, err = a.complete(ctx, there, owned, claims)
+	all, err = a.complete(ctx, there, owned, claims, known)
 	if err != nil && (!found || !mayPass(err)) {
 		_ = a.phase(ctx, phaseUndo, func(ctx context.Context) error {
 			return a.undo(ctx, there)
@@ -145,38 +150,54 @@ func errTerminating(pod *unstructured.Unstructured) error {
 
 // complete writes what goes with the gated pod and then lets it be scheduled. It
 // returns the Pod and the claims.
-//
-// What can be refused comes first, side by side, and only then the claims that
-// are absent: once made, a claim is not taken away again.
-func (a *Applier) complete(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	all := make([]*unstructured.Unstructured, 1+len(claims))
-	err := a.phase(ctx, phaseDependents, func(ctx context.Context) error { return a.refusable(ctx, pod, owned, claims, all[1:]) })
-	if err == nil && slices.Contains(all[1:], nil) {
-		err = a.phase(ctx, phaseClaims, func(ctx context.Context) error { return a.absent(ctx, claims, all[1:]) })
+func (a *Applier) complete(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured, known reading) ([]*unstructured.Unstructured, error) {
+	err := known.err
+	if err == nil {
+		err = a.dependents(ctx, pod, owned, claims, known.claims)
 	}
+	var free *unstructured.Unstructured
 	if err == nil {
 		err = a.phase(ctx, phaseRelease, func(ctx context.Context) (err error) {
-			all[0], err = a.lift(ctx, pod)
+			free, err = a.lift(ctx, pod)
 			return err
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return all, nil
+	return append([]*unstructured.Unstructured{free}, known.claims...), nil
 }
 
-// refusable makes what pod owns, and puts the claims that are there into there.
-func (a *Applier) refusable(ctx context.Context, pod *unstructured.Unstructured, owned, claims, there []*unstructured.Unstructured) error {
+// dependents makes what pod owns, and the claims that are absent from there.
+//
+// Side by side, that saves a caller the time of a write. But a claim, once made,
+// is not taken away again: where something was refused of late, the claims wait
+// for what can be refused, so that a namespace that refuses start after start does
+// not fill up with them.
+func (a *Applier) dependents(ctx context.Context, pod *unstructured.Unstructured, owned, claims, there []*unstructured.Unstructured) (err error) {
+	defer func() { a.care.after(err) }()
+	own := func(ctx context.Context) error { return a.ownAll(ctx, owned, pod) }
+	claim := func(ctx context.Context) error { return a.absent(ctx, claims, there) }
+	if !slices.Contains(there, nil) {
+		return a.phase(ctx, phaseDependents, own)
+	}
+	if a.care.wanted() {
+		if err := a.phase(ctx, phaseDependents, own); err != nil {
+			return err
+		}
+		return a.phase(ctx, phaseClaims, claim)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.phase(ctx, phaseDependents, own) })
+	group.Go(func() error { return a.phase(ctx, phaseClaims, claim) })
+	return group.Wait()
+}
+
+// ownAll makes what pod owns.
+func (a *Applier) ownAll(ctx context.Context, owned []*unstructured.Unstructured, pod *unstructured.Unstructured) error {
 	group, ctx := sideBySide(ctx)
 	for _, object := range owned {
 		group.Go(func() error { return a.own(ctx, object, pod) })
-	}
-	for i, claim := range claims {
-		group.Go(func() (err error) {
-			there[i], err = a.existing(ctx, claim)
-			return err
-		})
 	}
 	return group.Wait()
 }
@@ -214,7 +235,7 @@ func (a *Applier) lift(ctx context.Context, pod *unstructured.Unstructured) (*un
 		return nil, err
 	}
 	free, err := retry(ctx, passing, func() (*unstructured.Unstructured, error) {
-		return a.pods.Patch(ctx, pod.GetName(), types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: workload.FieldManager})
+		return a.pods.Patch(ctx, pod.GetName(), types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: workload.FieldManager, FieldValidation: metav1.FieldValidationIgnore})
 	})
 	if apierrors.IsNotFound(err) || otherUID(err) {
 		err = errReplaced

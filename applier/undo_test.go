@@ -266,7 +266,7 @@ func TestStartAtOnce(t *testing.T) {
 			owned[i].SetName(fmt.Sprintf("files-%d", i))
 			claims[i].SetName(fmt.Sprintf("data-%d", i))
 		}
-		if _, err := a.Start(t.Context(), pod("digest"), owned, claims); err != nil || most != maxAtOnce {
+		if _, err := a.Start(t.Context(), pod("digest"), owned, claims); err != nil || most != 2*maxAtOnce {
 			t.Errorf("it returns %v after %d requests at once", err, most)
 		}
 	})

@@ -146,25 +146,48 @@ func TestOneClaimOfTwo(t *testing.T) {
 	}
 }
 
+// TestQuotaOfSecrets: starts that are refused after their Pod was made, each with a
+// volume of its own, leave the claim of the first of them at most.
+func TestQuotaOfSecrets(t *testing.T) {
+	ns := newNamespace(t)
+	cordon(t, ns.name)
+	a := newApplier(t, ns, nil)
+	setQuota(t, ns.name, "count/secrets", "0")
+	for range 5 {
+		err := newSet(newID(), "1").start(t.Context(), a)
+		wantDomain(t, err, workload.ResourceExhausted, "quota_exceeded", "the Secret")
+		wantNothingOwned(t, ns.name)
+	}
+	if claims := claimNames(t, ns.name); len(claims) > 1 {
+		t.Errorf("the claims are %v", claims)
+	}
+}
+
+// setQuota makes a quota of a resource in namespace and waits until it counts.
+func setQuota(t *testing.T, namespace string, resource corev1.ResourceName, hard string) {
+	t.Helper()
+	quotas := suite.admin.CoreV1().ResourceQuotas(namespace)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
+	quota.Spec.Hard = corev1.ResourceList{resource: *newQuantity(hard)}
+	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, "the quota counts", func() error {
+		q, err := quotas.Get(t.Context(), "quota", metav1.GetOptions{})
+		if err == nil && len(q.Status.Used) == 0 {
+			err = fmt.Errorf("it has no status")
+		}
+		return err
+	})
+}
+
 // TestQuotaOfClaims: a used-up quota is told and leaves nothing behind, and a
 // claim that is there costs none of it, however often it is used.
 func TestQuotaOfClaims(t *testing.T) {
 	ns := newNamespace(t)
 	cordon(t, ns.name)
 	a := newApplier(t, ns, nil)
-	quotas := suite.admin.CoreV1().ResourceQuotas(ns.name)
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "claims"}}
-	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: *newQuantity("2")}
-	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, time.Minute, "the quota counts", func() error {
-		q, err := quotas.Get(t.Context(), "claims", metav1.GetOptions{})
-		if err == nil && len(q.Status.Used) == 0 {
-			err = fmt.Errorf("it has no status")
-		}
-		return err
-	})
+	setQuota(t, ns.name, corev1.ResourcePersistentVolumeClaims, "2")
 	named := func(name string) set {
 		s := newSet(newID(), "1")
 		s.claims[0].SetName(name)
