@@ -86,6 +86,39 @@ func TestClaimsAreLookedAtFirst(t *testing.T) {
 	}
 }
 
+// TestClaimsThatDoNotMatter: an answer that does not depend on the claims does not
+// wait for them.
+func TestClaimsThatDoNotMatter(t *testing.T) {
+	for name, c := range map[string]struct {
+		there   []runtime.Object
+		refused string
+		want    verdict
+	}{
+		"again":           {[]runtime.Object{pod("digest", withUID)}, "", verdict{}},
+		"another request": {[]runtime.Object{pod("other", withUID)}, "", verdict{workload.AlreadyExists, "workload_exists", 0}},
+		"refused":         {nil, "create pods", verdict{workload.FailedPrecondition, "admission_denied", 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, s := newServer(c.there...)
+				answers(s.FakeDynamicClient, "get", "persistentvolumeclaims", apierrors.NewServiceUnavailable("x"))
+				s.before = func(write string) error {
+					if write == c.refused {
+						return forbiddenPod("no")
+					}
+					return nil
+				}
+				begin := time.Now()
+				_, err := start(t.Context(), a)
+				wantVerdict(t, err, c.want)
+				if took := time.Since(begin); took > 0 { // of the test's own time
+					t.Errorf("it takes %v", took)
+				}
+			})
+		})
+	}
+}
+
 // TestClaimsBesideTheRest: a start waits for three answers, one after the other,
 // and for a fourth only after one was refused.
 func TestClaimsBesideTheRest(t *testing.T) {

@@ -49,6 +49,7 @@ func TestPhases(t *testing.T) {
 		"completed":          {[]runtime.Object{pod("digest", withUID, withGates(Gate)), aClaim()}, "", []string{"create true", "dependents true", "release true", "started true, repeated true"}},
 		"of another":         {[]runtime.Object{pod("other", withUID)}, "", []string{"create false", "started false, repeated true"}},
 		"undone":             {nil, "create persistentvolumeclaims", []string{"create true", "dependents true", "claims false", "undo true", "started false, repeated false"}},
+		"of a foreign claim": {[]runtime.Object{aClaim(foreign)}, "", []string{"create true", "dependents false", "undo true", "started false, repeated false"}},
 		"not undone":         {nil, "create secrets delete pods", []string{"create true", "dependents false", "undo false", "started false, repeated false"}},
 	} {
 		t.Run(name, func(t *testing.T) {

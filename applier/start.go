@@ -71,13 +71,17 @@ func (a *Applier) startOnce(ctx context.Context, pod *unstructured.Unstructured,
 	var there *unstructured.Unstructured
 	var known reading
 	err = a.phase(ctx, phaseCreate, func(ctx context.Context) (err error) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
 		look := a.look(ctx, claims) // costs no time beside the create
-		there, found, err = a.createOrFind(ctx, first)
-		known = <-look
-		if err != nil {
+		if there, found, err = a.createOrFind(ctx, first); err != nil {
 			return a.explain(err, "starting workload", pod.GetName())
 		}
-		return accept(there, pod.GetAnnotations()[workload.AnnotationDigest])
+		if err = accept(there, pod.GetAnnotations()[workload.AnnotationDigest]); err != nil || !gated(there) {
+			return err // whatever the claims are
+		}
+		known = <-look
+		return nil
 	})
 	if err != nil {
 		return nil, found, err
@@ -151,34 +155,37 @@ func errTerminating(pod *unstructured.Unstructured) error {
 // complete writes what goes with the gated pod and then lets it be scheduled. It
 // returns the Pod and the claims.
 func (a *Applier) complete(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured, known reading) ([]*unstructured.Unstructured, error) {
-	err := known.err
-	if err == nil {
-		err = a.dependents(ctx, pod, owned, claims, known.claims)
+	if err := a.dependents(ctx, pod, owned, claims, known); err != nil {
+		return nil, err
 	}
 	var free *unstructured.Unstructured
-	if err == nil {
-		err = a.phase(ctx, phaseRelease, func(ctx context.Context) (err error) {
-			free, err = a.lift(ctx, pod)
-			return err
-		})
-	}
+	err := a.phase(ctx, phaseRelease, func(ctx context.Context) (err error) {
+		free, err = a.lift(ctx, pod)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return append([]*unstructured.Unstructured{free}, known.claims...), nil
 }
 
-// dependents makes what pod owns, and the claims that are absent from there.
+// dependents makes what pod owns, and the claims that are absent from known, where
+// it then puts them.
 //
 // Side by side, that saves a caller the time of a write. But a claim, once made,
-// is not taken away again: where something was refused of late, the claims wait
-// for what can be refused, so that a namespace that refuses start after start does
-// not fill up with them.
-func (a *Applier) dependents(ctx context.Context, pod *unstructured.Unstructured, owned, claims, there []*unstructured.Unstructured) (err error) {
+// is not taken away again: where a start failed here of late, the claims wait for
+// what can be refused, so that a namespace that refuses start after start does not
+// fill up with them.
+func (a *Applier) dependents(ctx context.Context, pod *unstructured.Unstructured, owned, claims []*unstructured.Unstructured, known reading) (err error) {
 	defer func() { a.care.after(err) }()
-	own := func(ctx context.Context) error { return a.ownAll(ctx, owned, pod) }
-	claim := func(ctx context.Context) error { return a.absent(ctx, claims, there) }
-	if !slices.Contains(there, nil) {
+	own := func(ctx context.Context) error {
+		if known.err != nil {
+			return known.err
+		}
+		return a.ownAll(ctx, owned, pod)
+	}
+	claim := func(ctx context.Context) error { return a.absent(ctx, claims, known.claims) }
+	if known.err != nil || !slices.Contains(known.claims, nil) {
 		return a.phase(ctx, phaseDependents, own)
 	}
 	if a.care.wanted() {
